@@ -128,8 +128,8 @@ func Start(o Options) (*Daemon, error) {
 	return d, nil
 }
 
-// Offers waits until the daemon shows so many slices. On an error it was stopped.
-func (d *Daemon) Offers(ctx context.Context, slices int) error {
+// AwaitSlices waits until the daemon shows so many slices. On an error it was stopped.
+func (d *Daemon) AwaitSlices(ctx context.Context, slices int) error {
 	for until := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		list, err := d.ListSlices(ctx, connect.NewRequest(&pb.ListSlicesRequest{}))
 		if err == nil && len(list.Msg.Slices) == slices {

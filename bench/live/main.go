@@ -130,5 +130,5 @@ func (s *settings) upWith(ctx context.Context, slots int, flags ...string) (*dae
 	if err != nil {
 		return nil, err
 	}
-	return d, d.Offers(ctx, slots)
+	return d, d.AwaitSlices(ctx, slots)
 }

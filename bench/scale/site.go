@@ -52,7 +52,7 @@ func (s *settings) plant(ctx context.Context, name string, waiting, finished int
 	if err != nil {
 		return nil, err
 	}
-	if err = d.Offers(ctx, liveSlots); err != nil {
+	if err = d.AwaitSlices(ctx, liveSlots); err != nil {
 		return nil, err
 	}
 	err = p.drain(ctx, d)

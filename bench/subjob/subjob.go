@@ -59,7 +59,7 @@ func Measure(ctx context.Context, s Settings) (f Figures, err error) {
 	if err != nil {
 		return f, err
 	}
-	if err = d.Offers(ctx, s.Slots); err != nil {
+	if err = d.AwaitSlices(ctx, s.Slots); err != nil {
 		return f, err
 	}
 	defer func() { err = errors.Join(err, d.Stop()) }()

@@ -578,9 +578,9 @@ func (pl *Planner) Place(s *Slice, placed window.Placed) {
 // Moved invalidates the list of nodes: a slice belongs to another one than before.
 func (pl *Planner) Moved() { pl.survey.nodesStale = true }
 
-// Offer is the earliest place that a guest could have from an instant on around those of all other reserved jobs. worthy: it would be
+// GuestPlace is the earliest place that a guest could have from an instant on around those of all other reserved jobs. worthy: it would be
 // kept, if nobody comes in between. It changes nothing that is decided.
-func (pl *Planner) Offer(now, from quantity.Instant, j *Job) (p Placement, worthy, found bool) {
+func (pl *Planner) GuestPlace(now, from quantity.Instant, j *Job) (p Placement, worthy, found bool) {
 	p, found = pl.survey.search(from, j, pl.survey.list(), func(s *Slice) []protocol.Gap { return s.beside(now, j) })
 	if !found || !pl.order.byIndex || j.rank > 0 || pl.floor.Late().Due(j.Submitted(), j.Spec()) <= now {
 		return p, found, found

@@ -138,8 +138,8 @@ func (h *Ledger) Withdraw(now quantity.Instant, j *Job, t job.Token, out *protoc
 // Avoiding says whether any job leaves a slice to others because of refusals.
 func (h *Ledger) Avoiding() bool { return h.book.Agenda.Len(record.Avoiding) > 0 }
 
-// LooksAnother: what is on offer of a slice is something else than before.
-func (h *Ledger) LooksAnother(id job.SliceID) { h.claims.Delays.Offered(id) }
+// LooksAnother: what is offered of a slice is something else than before.
+func (h *Ledger) LooksAnother(id job.SliceID) { h.claims.Delays.LooksAnother(id) }
 
 // What becomes of it (settle.Settler says more of each of these).
 

@@ -87,7 +87,7 @@ func (n *Node) match(now quantity.Instant, l *leases.Lease, f *protocol.Found, o
 // listSlices replaces the list of slices, and reports whether anything has changed. New slices are offered. Slices that are gone are not
 // sold any more, and their claims that have not begun are withdrawn; what runs there runs to its end, and no longer.
 func (n *Node) listSlices(now quantity.Instant, list []protocol.Slice, out *protocol.Out) (changed bool) {
-	for _, s := range n.inventory.Forget(func(s *inventory.Slice) bool { return n.reservations.Needs(s) || n.offers.Offered(s) }) {
+	for _, s := range n.inventory.Forget(func(s *inventory.Slice) bool { return n.reservations.Needs(s) || n.offers.ShownUsable(s) }) {
 		n.offers.Forget(s)
 		n.reservations.Forget(s)
 		n.quarantine.Forget(s)

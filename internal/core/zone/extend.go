@@ -18,7 +18,7 @@ import (
 
 // following is the free time that begins where a claim ends, empty if there is none.
 func following(now quantity.Instant, c *protocol.Claim, on *sites.Sites, floor *market.Floor) (*sites.Slice, protocol.Gap) {
-	if s := on.Offered(c.Slice); s != nil {
+	if s := on.FindOffered(c.Slice); s != nil {
 		for _, g := range floor.Unsold(s.Market(), now) {
 			if max(g.Start, now) == c.End && g.End > now {
 				return s, g

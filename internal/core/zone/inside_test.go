@@ -38,11 +38,11 @@ func Audit(z *Zone, now quantity.Instant) []string {
 }
 
 // Viewed is the version of the slice's view that the zone goes by.
-func Viewed(z *Zone, id job.SliceID) uint64 { return z.sites.Offered(id).Version() }
+func Viewed(z *Zone, id job.SliceID) uint64 { return z.sites.FindOffered(id).Version() }
 
 // Doubted says whether nothing is asked of the slice now.
 func Doubted(z *Zone, id job.SliceID, now quantity.Instant) bool {
-	return z.sites.Offered(id).InDoubt(now)
+	return z.sites.FindOffered(id).InDoubt(now)
 }
 
 // Woken is when the zone has last asked to be woken.

@@ -27,7 +27,7 @@ func TestOutgrownJobsDoNotWait(t *testing.T) {
 	}
 	view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Usable: true,
 		Version: 1}
-	z.sites.Offer(1, 0, view)
+	z.sites.SetView(1, 0, view)
 	for _, c := range []struct {
 		scale int64
 		waits bool
@@ -75,7 +75,7 @@ func TestWhoSearchesOutgrowsTheSlicesOfAllZones(t *testing.T) {
 		}
 		view := &protocol.SliceView{Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 17 * gib}}, Node: "n",
 			Usable: true, Version: 1}
-		z.sites.Offer(1, 0, view)
+		z.sites.SetView(1, 0, view)
 		j := z.home.Book().Outsider(&protocol.Record{Spec: c.spec, Committed: job.Ranges{{From: 0, To: 45}},
 			Learned: protocol.Learned{MemoryScale: c.scale}})
 		if why := (*fleet)(z).Beyond(j); (why == "") != c.waits {
@@ -99,7 +99,7 @@ func TestOutgrownGangsDoNotWait(t *testing.T) {
 	}{{"a", 20}, {"a", 12}, {"a", 5}, {"b", 20}, {"b", 10}} {
 		view := &protocol.SliceView{Slice: protocol.Slice{ID: job.SliceID(rune('a' + i)), Speed: 1000,
 			Capacity: trp.Vector{trp.Memory: s.gib * gib}}, Node: s.node, Usable: true, Version: 1}
-		z.sites.Offer(1, 0, view)
+		z.sites.SetView(1, 0, view)
 	}
 	for _, c := range []struct {
 		scale int64
@@ -133,7 +133,7 @@ func TestAGangOverZonesOutgrowsTheSlicesOfAllZones(t *testing.T) {
 		for i, n := range here {
 			view := &protocol.SliceView{Slice: protocol.Slice{ID: job.SliceID(rune('a' + i)), Speed: 1000,
 				Capacity: trp.Vector{trp.Memory: n * gib}}, Node: "n", Usable: true, Version: 1}
-			z.sites.Offer(1, 0, view)
+			z.sites.SetView(1, 0, view)
 		}
 		for _, c := range []struct {
 			scale int64

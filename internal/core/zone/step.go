@@ -14,7 +14,7 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	}
 	switch in.Kind {
 	case protocol.Offer:
-		if v := in.Body.(*protocol.SliceView); z.sites.Offer(now, in.Epoch, v) && v.Room != nil && z.seek != nil {
+		if v := in.Body.(*protocol.SliceView); z.sites.SetView(now, in.Epoch, v) && v.Room != nil && z.seek != nil {
 			z.seek.Ground().Hear(v.Node, v.Room)
 		}
 	case protocol.Granted:

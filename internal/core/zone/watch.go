@@ -141,7 +141,7 @@ type fleet Zone
 func (z *fleet) Slices() int { return len(z.floor.Slices()) }
 
 func (z *fleet) Node(id job.SliceID) job.NodeID {
-	if s := z.sites.Offered(id); s != nil {
+	if s := z.sites.FindOffered(id); s != nil {
 		return s.Node()
 	}
 	return ""
@@ -155,7 +155,7 @@ func (z *fleet) Memory(id job.SliceID) quantity.Amount {
 }
 
 func (z *fleet) Barred(id job.SliceID) bool {
-	s := z.sites.Offered(id)
+	s := z.sites.FindOffered(id)
 	return s != nil && !s.Usable()
 }
 

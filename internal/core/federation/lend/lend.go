@@ -245,7 +245,7 @@ func (z *Guests) lending(now quantity.Instant, g *guest) *protocol.Lending {
 		l.Why = "it has no more that could run it"
 		return l
 	}
-	first, worthy, found := z.planner.Offer(now, now, &g.rigid)
+	first, worthy, found := z.planner.GuestPlace(now, now, &g.rigid)
 	if found {
 		l.Earliest = first.Start
 	}

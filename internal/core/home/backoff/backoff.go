@@ -101,9 +101,9 @@ func (s *State) Avoid(id job.SliceID, until quantity.Instant) {
 	}
 }
 
-// Offered: what is on offer of a slice is something else than before, so what was refused may be had now. It is false for a job that does
-// not avoid it; and one that was refused often does not go by that: on a busy slice every view is another.
-func (s *State) Offered(id job.SliceID) bool {
+// LooksAnother: what is offered of a slice is something else than before, so what was refused may be had now. It is false for a job that
+// does not avoid it; and one that was refused often does not go by that: on a busy slice every view is another.
+func (s *State) LooksAnother(id job.SliceID) bool {
 	if s.refusals >= often || !s.Avoids(id) {
 		return false
 	}

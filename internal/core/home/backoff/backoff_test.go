@@ -79,7 +79,7 @@ func TestEachSliceIsAvoidedOnceAndInTime(t *testing.T) {
 					}
 				}
 			default:
-				if _, avoids := want[id]; s.Offered(id) != avoids {
+				if _, avoids := want[id]; s.LooksAnother(id) != avoids {
 					rt.Fatalf("%s is on offer anew, and was avoided: %v", id, avoids)
 				}
 				delete(want, id)

@@ -50,10 +50,10 @@ func (d *Delays) Expire(now quantity.Instant, j *record.Job) {
 	d.avoids(j)
 }
 
-// Offered: what is on offer of a slice is something else than before, so what was refused may be had now.
-func (d *Delays) Offered(id job.SliceID) {
+// LooksAnother: what is offered of a slice is something else than before, so what was refused may be had now.
+func (d *Delays) LooksAnother(id job.SliceID) {
 	for _, j := range d.book.Agenda.All(record.Avoiding) {
-		if j.Backoff().Offered(id) {
+		if j.Backoff().LooksAnother(id) {
 			d.avoids(j)
 		}
 	}

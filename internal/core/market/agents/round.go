@@ -101,5 +101,5 @@ func (c Callee) Awaited() Callee {
 	return c
 }
 
-// Offer adds a window to what a round is about.
-func (r *Round) Offer(o Offer) { r.offers = append(r.offers, o) }
+// AddOffer adds a window to what a round is about.
+func (r *Round) AddOffer(o Offer) { r.offers = append(r.offers, o) }

@@ -69,7 +69,7 @@ func (x *Interest) offer(now quantity.Instant, s *window.Slice, w *window.Window
 			x.index.Skip(j)
 		}
 	}
-	w.Offer()
+	w.MarkOffered()
 	if t != nil {
 		w.Hear(x.index.Generation())
 	}
@@ -235,7 +235,7 @@ func (x *Interest) askAgent(now quantity.Instant, s *window.Slice, w *window.Win
 	}
 	x.rounds++
 	r := x.relay.NewRound(now, x.rounds, mostPieces, w.End())
-	r.Offer(agents.Offer{Slice: s, ID: w.ID()})
+	r.AddOffer(agents.Offer{Slice: s, ID: w.ID()})
 	x.askings[r.ID()] = t
 	w.Await(r.ID())
 	x.relay.StartCutting(j, r)

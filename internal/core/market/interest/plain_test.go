@@ -114,7 +114,7 @@ func (p *Plain) offer(now quantity.Instant, s *window.Slice, w *window.Window, t
 		p.backoff.add(now, best.job, refusal, "")
 		losers = slices.DeleteFunc(losers, func(j *index.Job) bool { return j == best.job })
 	}
-	w.Offer()
+	w.MarkOffered()
 	j := best.job
 	late, cost := p.late.Entitled(now, lateness.First(now, p.able(now, s, w, !full && t == nil)), j, s.Class(), w)
 	if late != nil {

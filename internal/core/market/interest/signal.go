@@ -62,7 +62,7 @@ func (x *Interest) enrol(now quantity.Instant, s *window.Slice, w *window.Window
 	}
 	if waits {
 		w.Await(c.round.ID())
-		c.round.Offer(o)
+		c.round.AddOffer(o)
 	}
 	return waits
 }

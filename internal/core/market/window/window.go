@@ -71,8 +71,8 @@ func (w *Window) Offered() bool { return w.offered }
 // Won says whether somebody was asked for it.
 func (w *Window) Won() bool { return w.won }
 
-// Offer notes that every waiting job has been asked, Reopen that all are to be asked again.
-func (w *Window) Offer() { w.offered = true }
+// MarkOffered notes that every waiting job has been asked, Reopen that all are to be asked again.
+func (w *Window) MarkOffered() { w.offered = true }
 
 // Reopen has everybody asked again.
 func (w *Window) Reopen() { w.offered = false }

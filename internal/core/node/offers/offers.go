@@ -60,8 +60,8 @@ func (o *Offers) AgainAll() {
 	}
 }
 
-// Offered reports whether a slice was last reported as usable.
-func (o *Offers) Offered(s *inventory.Slice) bool {
+// ShownUsable reports whether the zone was last told that a slice is usable.
+func (o *Offers) ShownUsable(s *inventory.Slice) bool {
 	x := o.of[s]
 	return x != nil && x.shown != nil && x.shown.Usable
 }

@@ -52,7 +52,7 @@ func TestASliceIsOfferedWhenItsGapsChange(t *testing.T) {
 	}
 	expect("somebody's view was the old one", "b")
 	i.Lose(i.Of("b"))
-	if expect("it is gone", "b"); o.Offered(i.Of("b")) {
+	if expect("it is gone", "b"); o.ShownUsable(i.Of("b")) {
 		t.Error("what is gone is offered")
 	}
 }

@@ -104,7 +104,7 @@ func (z *zoneView) wrong(id job.SliceID) string {
 	if v == nil {
 		return "the zone has not heard of it"
 	}
-	if _, usable := z.inventory.Of(id).Usable(); v.Usable != usable || z.o.Offered(z.inventory.Of(id)) != usable {
+	if _, usable := z.inventory.Of(id).Usable(); v.Usable != usable || z.o.ShownUsable(z.inventory.Of(id)) != usable {
 		return fmt.Sprintf("it is usable: %v, as the zone has heard: %v", usable, v.Usable)
 	} else if !usable {
 		if len(v.Gaps) > 0 {
@@ -297,7 +297,7 @@ func TestWhatIsForgottenIsNotRenewed(t *testing.T) {
 	if z.offer(); z.o.Next() != z.now.Add(horizon/2) {
 		t.Fatalf("the gap behind the horizon is looked for at %v", z.o.Next())
 	}
-	if z.o.Forget(s); z.o.Next() != quantity.Never || z.o.Offered(s) {
+	if z.o.Forget(s); z.o.Next() != quantity.Never || z.o.ShownUsable(s) {
 		t.Errorf("it is looked at again at %v", z.o.Next())
 	}
 	z.o.Forget(s) // a second time is none

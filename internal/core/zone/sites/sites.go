@@ -43,8 +43,8 @@ func New(floor *market.Floor, planner *backfill.Planner, ledger Ledger, b *bets.
 	return &Sites{floor: floor, planner: planner, ledger: ledger, bets: b, rest: rest, all: map[job.SliceID]*Slice{}}
 }
 
-// Offer records a node's view of a slice, and reports whether it is news. A view older than the present one is dropped.
-func (z *Sites) Offer(now quantity.Instant, epoch uint32, v *protocol.SliceView) bool {
+// SetView records a node's view of a slice, and reports whether it is news. A view older than the present one is dropped.
+func (z *Sites) SetView(now quantity.Instant, epoch uint32, v *protocol.SliceView) bool {
 	s := z.Make(v.Slice.ID)
 	switch {
 	case s.view == nil:
@@ -80,8 +80,8 @@ func (z *Sites) Find(id job.SliceID) *Slice {
 	return z.last
 }
 
-// Offered finds a slice by its id; nil if no node has offered it.
-func (z *Sites) Offered(id job.SliceID) *Slice {
+// FindOffered finds a slice by its id; nil if no node has offered it.
+func (z *Sites) FindOffered(id job.SliceID) *Slice {
 	if s := z.Find(id); s != nil && s.view != nil {
 		return s
 	}
