@@ -400,7 +400,7 @@ func (w *world) submit() {
 	other := job.ID(w.waiting[w.draw.IntN(len(w.waiting))])
 	switch n % 24 {
 	case 5:
-		w.send(protocol.Message{Kind: protocol.PauseJob, From: person, To: to, Body: &protocol.Pause{Request: name, Held: true},
+		w.send(protocol.Message{Kind: protocol.PauseJob, From: person, To: to, Body: &protocol.Pause{Request: name, Paused: true},
 			Job: other})
 	case 11:
 		w.send(protocol.Message{Kind: protocol.PauseJob, From: person, To: to, Body: &protocol.Pause{Request: name}, Job: other})

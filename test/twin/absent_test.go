@@ -43,7 +43,7 @@ func toldOf(t *testing.T) *village {
 	v.advance(5 * time.Minute)
 	v.ask(protocol.Message{Kind: protocol.Delete, Job: "b", Body: &protocol.Deletion{Request: "d"}})
 	submit("d", 500, job.Steps)
-	v.ask(protocol.Message{Kind: protocol.PauseJob, Job: "d", Body: &protocol.Pause{Request: "p", Held: true}})
+	v.ask(protocol.Message{Kind: protocol.PauseJob, Job: "d", Body: &protocol.Pause{Request: "p", Paused: true}})
 	v.advance(20 * time.Second)
 	v.ask(protocol.Message{Kind: protocol.PauseJob, Job: "d", Body: &protocol.Pause{Request: "r"}})
 	v.advance(20 * time.Second)

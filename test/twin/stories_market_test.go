@@ -210,7 +210,7 @@ func TestEndsInEveryState(t *testing.T) {
 		{"waiting", 20 * time.Second, func(s *story) { s.submit(0, gang(t, "first", 5*time.Minute, 2)) }},
 		{"paused", 20 * time.Second, func(s *story) {
 			s.person(10*time.Second, protocol.Gate,
-				protocol.Message{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: "p", Held: true}, Job: "a"})
+				protocol.Message{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: "p", Paused: true}, Job: "a"})
 		}},
 		{"resting", 20 * time.Second, nil},
 		{"as it arrives", time.Second, func(*story) {}},
@@ -251,7 +251,7 @@ func TestAPausedJobGoesOn(t *testing.T) {
 	s.submit(0, spec(t, "a", job.Steps, 1000, time.Second))
 	for i, flag := range []bool{true, false} {
 		s.person(time.Duration(10+1200*i)*time.Second, protocol.Gate,
-			protocol.Message{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: fmt.Sprint(i), Held: flag}, Job: "a"})
+			protocol.Message{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: fmt.Sprint(i), Paused: flag}, Job: "a"})
 	}
 	s.run(1200 * time.Second)
 	if j := s.job("a"); j.State != job.Paused || j.Pieces != 1 {

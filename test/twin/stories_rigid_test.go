@@ -152,7 +152,7 @@ func TestAWithdrawnHeadLeavesNothingReserved(t *testing.T) {
 		},
 		"paused": func(s *story) {
 			s.person(20*time.Second, protocol.Gate,
-				protocol.Message{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: "p", Held: true}, Job: "head"})
+				protocol.Message{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: "p", Paused: true}, Job: "head"})
 		},
 		"expired": func(*story) {},
 	} {

@@ -35,11 +35,12 @@ var tellOrder = []string{
 
 // bodyWords are what stories call fields of bodies, where that is not the field's name.
 var bodyWords = map[string]string{
-	"Submission.Replace": "flag", "Pause.Held": "flag", "Receipt.Changed": "flag", "Adoption.Held": "flag", "Attendance.Present": "flag",
+	"Submission.Replace": "flag", "Pause.Paused": "flag", "Receipt.Changed": "flag", "Adoption.Paused": "flag",
+	"Attendance.Present":  "flag",
 	"Requeueing.Deadline": "at", "Archival.Count": "ask", "Halt.Unstarted": "flag", "Settlement.Committed": "flag",
 	"Intrusion.Present": "flag", "Condition.Unhealthy": "flag", "Acceptance.Recalled": "flag", "Forgetting.Archived": "flag",
-	"JobHold.Held":   "flag",
-	"Archiving.Most": "flag", "Archiving.Changes": "count", "Departure.Pending": "flag", "HomeDrop.Queue": "text",
+	"JobPause.Paused": "flag",
+	"Archiving.Most":  "flag", "Archiving.Changes": "count", "Departure.Pending": "flag", "HomeDrop.Queue": "text",
 	"HomeDrop.Attained": "count", "Keeping.Recalled": "flag", "SubjobEnd.Bare": "flag",
 }
 

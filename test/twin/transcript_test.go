@@ -155,13 +155,13 @@ var messageNames = map[uint8]string{
 
 var factNames = map[uint8]string{
 	uint8(protocol.JobAccepted): "JobAccepted", uint8(protocol.JobHomed): "JobHomed", uint8(protocol.JobClosed): "JobClosed",
-	uint8(protocol.JobForgotten): "JobForgotten", uint8(protocol.QueueSet): "QueueSet", uint8(protocol.JobDropping): "JobDropping",
-	uint8(protocol.JobHeld): "JobHeld", uint8(protocol.JobRequeued): "JobRequeued", uint8(protocol.JobPurged): "JobPurged",
+	uint8(protocol.JobForgotten): "JobForgotten", uint8(protocol.QueueSet): "QueueSet", uint8(protocol.JobCancelling): "JobCancelling",
+	uint8(protocol.JobPaused): "JobPaused", uint8(protocol.JobRequeued): "JobRequeued", uint8(protocol.JobPurged): "JobPurged",
 	uint8(protocol.ZoneDrained): "ZoneDrained", uint8(protocol.Rehomed): "Rehomed", uint8(protocol.JobDeparted): "JobDeparted",
 	uint8(protocol.HomeLeaving): "HomeLeaving",
 	uint8(protocol.HomeTaken):   "HomeTaken", uint8(protocol.Claimed): "Claimed", uint8(protocol.ClaimExtended): "ClaimExtended",
 	uint8(protocol.Released): "Released", uint8(protocol.Committed): "Committed", uint8(protocol.Calibrated): "Calibrated",
-	uint8(protocol.Ended): "Ended", uint8(protocol.HomeDropped): "HomeDropped", uint8(protocol.HomeHeld): "HomeHeld",
+	uint8(protocol.Ended): "Ended", uint8(protocol.HomeDropped): "HomeDropped", uint8(protocol.HomePaused): "HomePaused",
 	uint8(protocol.QueueKnown): "QueueKnown", uint8(protocol.HomeKept): "HomeKept", uint8(protocol.QueueCalibrated): "QueueCalibrated",
 	uint8(protocol.Taught): "Taught", uint8(protocol.HomeReopened): "HomeReopened", uint8(protocol.OutputPublished): "OutputPublished",
 	uint8(protocol.Booted): "Booted", uint8(protocol.LeaseMade): "LeaseMade", uint8(protocol.LeaseExtended): "LeaseExtended",

@@ -96,8 +96,8 @@ func BenchmarkStepOfAny(b *testing.B) {
 				}
 				id, flag := names[i%len(names)], i/n%2 == 0
 				for _, m := range []protocol.Message{
-					{Kind: protocol.PauseJob, From: person, Job: id, Body: &protocol.Pause{Held: flag}},
-					{Kind: protocol.PauseJob, From: zone, Job: id, Generation: 1, Body: &protocol.Pause{Held: flag}},
+					{Kind: protocol.PauseJob, From: person, Job: id, Body: &protocol.Pause{Paused: flag}},
+					{Kind: protocol.PauseJob, From: zone, Job: id, Generation: 1, Body: &protocol.Pause{Paused: flag}},
 				} {
 					out.Reset()
 					now = now.Add(1000)

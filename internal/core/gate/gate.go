@@ -153,7 +153,7 @@ func (g *Gate) applyJob(f *protocol.Fact) {
 	}
 	g.jobs.Fold(j, f)
 	switch f.Kind {
-	case protocol.JobHomed, protocol.JobDropping, protocol.JobHeld, protocol.JobRequeued, protocol.JobDrawn, protocol.Rehomed:
+	case protocol.JobHomed, protocol.JobCancelling, protocol.JobPaused, protocol.JobRequeued, protocol.JobDrawn, protocol.Rehomed:
 		g.tell(j, true)
 	default:
 		g.tell(j, false)

@@ -94,7 +94,7 @@ func TestAHomeIsDrawnOnce(t *testing.T) {
 	}
 	zone := protocol.Address{Role: protocol.Zone, ID: "b"}
 	d.step(protocol.Message{Kind: protocol.Adopted, From: zone, Job: "large0", Epoch: 1, Generation: 1})
-	for _, m := range []protocol.Message{{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: "p", Held: true}},
+	for _, m := range []protocol.Message{{Kind: protocol.PauseJob, Body: &protocol.Pause{Request: "p", Paused: true}},
 		{Kind: protocol.Cancel, Body: &protocol.Cancellation{Request: "c"}}} {
 		m.Job = "large0"
 		d.call(m)

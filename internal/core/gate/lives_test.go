@@ -265,9 +265,9 @@ func TestWhatWasSaidOfAnEarlierLifeIsNotForThisOne(t *testing.T) {
 		t.Fatalf("requeued: %+v", r)
 	}
 	d.step(protocol.Message{Kind: protocol.Adopted, From: zoneAddress(), Job: "a", Epoch: 1, Generation: 2})
-	d.call(protocol.Message{Kind: protocol.PauseJob, Job: "a", Body: &protocol.Pause{Request: "p", Held: true}})
+	d.call(protocol.Message{Kind: protocol.PauseJob, Job: "a", Body: &protocol.Pause{Request: "p", Paused: true}})
 	d.step(protocol.Message{Kind: protocol.PauseJob, From: zoneAddress(), Job: "a", Epoch: 1, Generation: 1,
-		Body: &protocol.Pause{Held: true}})
+		Body: &protocol.Pause{Paused: true}})
 	if d.tick(2 * time.Second); d.find(protocol.PauseJob) == nil {
 		t.Error("that the first life was paused is taken for an answer about the second")
 	}

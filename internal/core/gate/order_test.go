@@ -14,14 +14,14 @@ func TestAnOlderWordDoesNotStay(t *testing.T) {
 	d.step(protocol.Message{Kind: protocol.Adopted, Job: "a", Epoch: 1})
 	zone := protocol.Address{Role: protocol.Zone, ID: "z"}
 	for _, flag := range []bool{true, false} {
-		d.call(protocol.Message{Kind: protocol.PauseJob, Job: "a", Body: &protocol.Pause{Held: flag}})
+		d.call(protocol.Message{Kind: protocol.PauseJob, Job: "a", Body: &protocol.Pause{Paused: flag}})
 	}
 	d.step(protocol.Message{Kind: protocol.PauseJob, From: zone, Job: "a", Epoch: 1, Body: &protocol.Pause{}})
 	if d.find(protocol.PauseJob) != nil {
 		t.Error("the zone holds to what the gate wants and is told again")
 	}
-	d.step(protocol.Message{Kind: protocol.PauseJob, From: zone, Job: "a", Epoch: 1, Body: &protocol.Pause{Held: true}})
-	if m := d.find(protocol.PauseJob); m == nil || m.Body.(*protocol.Pause).Held {
+	d.step(protocol.Message{Kind: protocol.PauseJob, From: zone, Job: "a", Epoch: 1, Body: &protocol.Pause{Paused: true}})
+	if m := d.find(protocol.PauseJob); m == nil || m.Body.(*protocol.Pause).Paused {
 		t.Errorf("the zone paused a job that was resumed, and is told %+v", m)
 	}
 

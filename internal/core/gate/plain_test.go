@@ -101,10 +101,10 @@ func (p *plain) pass(now quantity.Instant, out *protocol.Out) quantity.Instant {
 			continue
 		}
 		// What it has to be told, but for whether it knows of a pause: news of this is told at once.
-		dropping, _ := j.Cancelled()
-		of := fmt.Sprint(j.Generation(), j.Homed(), j.Held(), dropping, j.Epoch(), j.Zone(), g.waits(j))
+		cancelled, _ := j.Cancelled()
+		of := fmt.Sprint(j.Generation(), j.Homed(), j.Paused(), cancelled, j.Epoch(), j.Zone(), g.waits(j))
 		again := p.in.Kind == protocol.PauseJob && p.in.From.Role == protocol.Zone && p.in.Job == j.ID() &&
-			p.in.Generation.Number() == j.Generation() && p.in.Epoch == j.Epoch() && p.in.Body.(*protocol.Pause).Held != j.Held()
+			p.in.Generation.Number() == j.Generation() && p.in.Epoch == j.Epoch() && p.in.Body.(*protocol.Pause).Paused != j.Paused()
 		if w := p.jobs[j.ID()]; w == nil || w.of != of || again {
 			p.jobs[j.ID()] = &word{of: of}
 		}
@@ -309,7 +309,7 @@ func calls(t *rapid.T, g *Gate, i int) protocol.Message {
 	case "cancel":
 		m.Kind, m.Body = protocol.Cancel, &protocol.Cancellation{Request: request}
 	case "pause":
-		m.Kind, m.Body = protocol.PauseJob, &protocol.Pause{Request: request, Held: rapid.Bool().Draw(t, "flag")}
+		m.Kind, m.Body = protocol.PauseJob, &protocol.Pause{Request: request, Paused: rapid.Bool().Draw(t, "flag")}
 	case "requeue":
 		m.Kind, m.Body = protocol.Requeue, &protocol.Requeueing{Request: request}
 	case "delete":
@@ -324,7 +324,7 @@ func calls(t *rapid.T, g *Gate, i int) protocol.Message {
 		verdict := job.Verdict{State: rapid.SampledFrom([]job.State{job.Finished, job.Cancelled}).Draw(t, "state")}
 		m.Kind, m.From, m.Body = protocol.Closed, at, &protocol.Closing{Verdict: verdict}
 	case "paused":
-		m.Kind, m.From, m.Body = protocol.PauseJob, at, &protocol.Pause{Request: request, Held: rapid.Bool().Draw(t, "flag")}
+		m.Kind, m.From, m.Body = protocol.PauseJob, at, &protocol.Pause{Request: request, Paused: rapid.Bool().Draw(t, "flag")}
 	case "surrendered":
 		m.Kind, m.From, m.Body = protocol.Surrendered, at, &protocol.Record{Job: m.Job}
 	case "drain":
@@ -483,7 +483,7 @@ func TestARestartDoesNotBurst(t *testing.T) {
 		g.Apply(protocol.Fact{Kind: protocol.JobAccepted, Job: id, Epoch: 1, Generation: 1, At: 1,
 			Body: &protocol.Acceptance{Spec: spec, Zone: "z"}})
 		g.Apply(protocol.Fact{Kind: protocol.JobHomed, Job: id, Epoch: 1})
-		g.Apply(protocol.Fact{Kind: protocol.JobHeld, Job: id, Body: &protocol.JobHold{Held: true}})
+		g.Apply(protocol.Fact{Kind: protocol.JobPaused, Job: id, Body: &protocol.JobPause{Paused: true}})
 	}
 	var out protocol.Out
 	g.Recover(1e9, &out)
@@ -509,7 +509,7 @@ func TestARestartDoesNotBurst(t *testing.T) {
 		if len(told) == jobs.MostTold { // all of them answer
 			for _, id := range slices.Sorted(maps.Keys(told)) {
 				g.Step(1e9, protocol.Message{Kind: protocol.PauseJob, From: protocol.Address{Role: protocol.Zone, ID: "z"}, Job: id,
-					Epoch: 1, Generation: 1, Body: &protocol.Pause{Held: true}}, &out)
+					Epoch: 1, Generation: 1, Body: &protocol.Pause{Paused: true}}, &out)
 			}
 		} else { // nobody does
 			g.Step(quantity.Instant(1e9).Add(time.Second), protocol.Message{Kind: protocol.Tick}, &out)

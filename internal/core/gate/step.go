@@ -92,7 +92,7 @@ func (g *Gate) paused(in *protocol.Message, p *protocol.Pause) {
 	if j == nil || j.Over() || j.Epoch() != in.Epoch || j.Generation() != in.Generation.Number() {
 		return
 	}
-	known := j.Held() == p.Held
+	known := j.Paused() == p.Paused
 	j.Know(known)
 	g.tell(j, !known) // where an older word overtook a newer one the zone is told again
 }
@@ -185,7 +185,7 @@ func (g *Gate) outdated(in *protocol.Message, out *protocol.Out) {
 // Recover is called once, after the last fact: everything outstanding is sent again.
 func (g *Gate) Recover(now quantity.Instant, out *protocol.Out) {
 	for _, j := range g.jobs.Untold() { // nobody knows that a job goes on that was never paused since
-		if !j.Held() {
+		if !j.Paused() {
 			j.Know(true)
 			g.tell(j, false)
 		}
@@ -254,11 +254,11 @@ func (g *Gate) say(j *jobs.Job, out *protocol.Out) {
 		_, record, _ := j.Moves()
 		queue := g.queues.Of(g.queues.Find(j.Spec().Queue), g.at(j.Zone()))
 		m.Kind, m.Body = protocol.Adopt, out.Adoptions.Keep(protocol.Adoption{Since: j.Since(), Spec: j.Spec(), Queue: queue, At: j.Begun(),
-			Held: j.Held(), Record: record})
+			Paused: j.Paused(), Record: record})
 	} else if c != nil {
 		m.Kind, m.Body = protocol.Cancel, c
 	} else {
-		m.Body = &protocol.Pause{Held: j.Held()}
+		m.Body = &protocol.Pause{Paused: j.Paused()}
 	}
 	g.send(out, m)
 }

@@ -88,7 +88,7 @@ func words(t *rapid.T, z *desk, now quantity.Instant) protocol.Message {
 	case "forget":
 		m.Kind = protocol.Forget
 	case "pause":
-		m.Kind, m.Body = protocol.PauseJob, &protocol.Pause{Held: rapid.Bool().Draw(t, "flag")}
+		m.Kind, m.Body = protocol.PauseJob, &protocol.Pause{Paused: rapid.Bool().Draw(t, "flag")}
 	case "result":
 		m.Kind, m.From, m.Token, m.Body = protocol.Result, protocol.Address{Role: protocol.Node, ID: "n"}, job.Token{Epoch: 1, Seq: 7},
 			&protocol.Conclusion{Result: &job.Result{}}

@@ -32,12 +32,12 @@ func (v *lives) step(now quantity.Instant, in *protocol.Message, out *protocol.O
 		}
 	case protocol.PauseJob: // its owner pauses or resumes it
 		p := in.Body.(*protocol.Pause)
-		if here && j.Held != p.Held && !j.Ending().Final() && !j.AtRest() {
-			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Body: &protocol.JobHold{Held: p.Held}})
+		if here && j.Paused != p.Paused && !j.Ending().Final() && !j.AtRest() {
+			v.book.Fact(out, protocol.Fact{Kind: protocol.HomePaused, Job: in.Job, Body: &protocol.JobPause{Paused: p.Paused}})
 		}
 		v.send(out, protocol.Message{
 			Kind: protocol.PauseJob, To: in.From, Job: in.Job, Epoch: in.Epoch, Generation: in.Generation,
-			Body: &protocol.Pause{Held: p.Held},
+			Body: &protocol.Pause{Paused: p.Paused},
 		})
 	case protocol.QueueChanged:
 		v.queueChanged(in, in.Body.(*protocol.Queue), out)
@@ -83,8 +83,8 @@ func (v *lives) adopt(now quantity.Instant, in *protocol.Message, a *protocol.Ad
 		j = v.book.Job(in.Job)
 		v.watch.Came(now, j)
 		v.settle.Instruct(j, out)
-		if a.Held {
-			v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: in.Job, Body: &protocol.JobHold{Held: true}})
+		if a.Paused {
+			v.book.Fact(out, protocol.Fact{Kind: protocol.HomePaused, Job: in.Job, Body: &protocol.JobPause{Paused: true}})
 		}
 		if err := a.Spec.CheckNames(in.Job); err != nil {
 			why := "it was accepted under a name that is none: " + err.Error()
@@ -138,8 +138,8 @@ func (v *lives) reopen(now quantity.Instant, j *Job, in *protocol.Message, a *pr
 	if y := j.History(); y != nil {
 		y.Resettle(now)
 	}
-	if a.Held {
-		v.book.Fact(out, protocol.Fact{Kind: protocol.HomeHeld, Job: j.ID, Body: &protocol.JobHold{Held: true}})
+	if a.Paused {
+		v.book.Fact(out, protocol.Fact{Kind: protocol.HomePaused, Job: j.ID, Body: &protocol.JobPause{Paused: true}})
 	}
 	if v.settle.Hopeless(j) != "" {
 		anew := &protocol.Learned{Trust: j.Learned().Trust, Peak: j.Learned().Peak}
@@ -153,7 +153,7 @@ func (v *lives) reopen(now quantity.Instant, j *Job, in *protocol.Message, a *pr
 // judged here.
 func (v *lives) takeOver(now quantity.Instant, in *protocol.Message, a *protocol.Adoption, out *protocol.Out) {
 	r := *a.Record
-	r.Job, r.Epoch, r.Generation, r.Held = in.Job, in.Epoch, in.Generation.Number(), a.Held
+	r.Job, r.Epoch, r.Generation, r.Paused = in.Job, in.Epoch, in.Generation.Number(), a.Paused
 	v.book.Fact(out, protocol.Fact{Kind: protocol.HomeKept, Job: in.Job, Body: &protocol.Keeping{Record: &r}})
 	v.learnQueue(a.Queue, out)
 	j := v.book.Job(in.Job)

@@ -26,7 +26,7 @@ func TestAJobThatOnlyWaitsIsSaidAsItCame(t *testing.T) {
 		t.Errorf("a job that waits is said as %+v", facts)
 	}
 	for _, f := range []protocol.Fact{
-		{Kind: protocol.HomeHeld, Job: "j", Body: &protocol.JobHold{Held: true}},
+		{Kind: protocol.HomePaused, Job: "j", Body: &protocol.JobPause{Paused: true}},
 		{Kind: protocol.Ended, Job: "j", At: 9, Body: &protocol.Final{Verdict: job.Verdict{State: job.Cancelled}}},
 	} {
 		z.Apply(f)

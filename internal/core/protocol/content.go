@@ -28,11 +28,11 @@ type Forgetting struct {
 	Archived bool
 }
 
-// JobDrop is a job's owner calling it off, with why.
-type JobDrop struct{ Request, Text string }
+// JobCancel is a job's owner cancelling it, with why.
+type JobCancel struct{ Request, Text string }
 
-// JobHold says whether a job gets no new windows.
-type JobHold struct{ Held bool }
+// JobPause says whether a job gets no new windows.
+type JobPause struct{ Paused bool }
 
 // Sequel is another life of a job that was over. Without a Spec it is as it was.
 type Sequel struct {
@@ -130,8 +130,8 @@ type SubjobEnd struct {
 func (*Acceptance) Body()  {}
 func (*Final) Body()       {}
 func (*Forgetting) Body()  {}
-func (*JobDrop) Body()     {}
-func (*JobHold) Body()     {}
+func (*JobCancel) Body()   {}
+func (*JobPause) Body()    {}
 func (*Sequel) Body()      {}
 func (*Archiving) Body()   {}
 func (*InZone) Body()      {}

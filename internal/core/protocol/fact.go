@@ -28,11 +28,11 @@ const (
 	JobForgotten
 	// QueueSet [Queue].
 	QueueSet
-	// JobDropping: its owner cancelled it; the zone is told until it is closed: Job, At (when; 0 before version 9 of the format: not
-	// known) [JobDrop].
-	JobDropping
-	// JobHeld: paused or resumed: Job [JobHold].
-	JobHeld
+	// JobCancelling: its owner cancelled it; the zone is told until it is closed: Job, At (when; 0 before version 9 of the format: not
+	// known) [JobCancel].
+	JobCancelling
+	// JobPaused: paused or resumed: Job [JobPause].
+	JobPaused
 	// JobRequeued begins another life of a job that is over: Job, Generation, At [Sequel].
 	JobRequeued
 	// JobPurged: neither files nor a home are left of lives up to Generation: Job, Generation.
@@ -69,8 +69,8 @@ const (
 	Ended
 	// HomeDropped: the job's record is forgotten: Job, Generation [HomeDrop]. No life of it up to that one is taken home again.
 	HomeDropped
-	// HomeHeld: Job [JobHold].
-	HomeHeld
+	// HomePaused: Job [JobPause].
+	HomePaused
 	// QueueKnown [Queue].
 	QueueKnown
 	// HomeKept: Job [Keeping]. The whole state of one job, in snapshots and for the archive.

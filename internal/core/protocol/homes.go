@@ -14,8 +14,8 @@ type Adoption struct {
 	Spec *job.Spec
 	// Queue is the zone's share of its queue.
 	Queue *Queue
-	// Held: it gets no windows yet.
-	Held bool
+	// Paused: it gets no windows yet.
+	Paused bool
 	// Record is what the old home has surrendered; nil unless the job moves.
 	Record *Record
 }

@@ -29,10 +29,10 @@ type Cancellation struct {
 	At quantity.Instant
 }
 
-// Pause says whether a job is held: it gets no new windows.
+// Pause says whether a job is paused: it gets no new windows.
 type Pause struct {
 	Request string
-	Held    bool
+	Paused  bool
 }
 
 // QueueSetting creates or changes a queue.

@@ -19,7 +19,7 @@ type Record struct {
 	Queue      string
 	// Submitted is when this life was asked for.
 	Submitted quantity.Instant
-	Held      bool
+	Paused    bool
 
 	// Committed and Claimed are disjoint. Skipped is a subset of Committed.
 	Committed, Claimed, Skipped job.Ranges

@@ -38,7 +38,7 @@ func mute(*protocol.Message) []protocol.Message { return nil }
 // round closes, is sold nothing.
 func TestWhatHappensWhileAgentsAreWaitedForCounts(t *testing.T) {
 	for name, m := range map[string]protocol.Message{
-		"paused":    {Kind: protocol.PauseJob, Job: "a", Epoch: 1, Body: &protocol.Pause{Held: true}},
+		"paused":    {Kind: protocol.PauseJob, Job: "a", Epoch: 1, Body: &protocol.Pause{Paused: true}},
 		"cancelled": {Kind: protocol.Cancel, Job: "a", Epoch: 1, Body: &protocol.Cancellation{Text: "by its owner"}},
 	} {
 		w := newMarket(t, auction.Config{}, 512)

@@ -71,7 +71,7 @@ func TestAJobThatIsGivenUpRunsToTheEndOfWhatIsSold(t *testing.T) {
 	// Nothing changes it any more.
 	digest := w.z.Digest()
 	gateSays(w, protocol.Cancel, 1, protocol.Message{Body: &protocol.Cancellation{Text: "late"}})
-	gateSays(w, protocol.PauseJob, 1, protocol.Message{Body: &protocol.Pause{Held: true}})
+	gateSays(w, protocol.PauseJob, 1, protocol.Message{Body: &protocol.Pause{Paused: true}})
 	for end := w.now.Add(2 * time.Hour); w.now < end; { // its deadline is over
 		w.tick()
 	}

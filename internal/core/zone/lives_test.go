@@ -67,7 +67,7 @@ func TestAnotherLifeGoesOnFromWhatIsCommitted(t *testing.T) {
 	}
 	// What is still said about the first life changes nothing.
 	gateSays(w, protocol.Cancel, 1, protocol.Message{Body: &protocol.Cancellation{Text: "late"}})
-	gateSays(w, protocol.PauseJob, 1, protocol.Message{Body: &protocol.Pause{Held: true}})
+	gateSays(w, protocol.PauseJob, 1, protocol.Message{Body: &protocol.Pause{Paused: true}})
 	gateSays(w, protocol.ClosedAck, 1, protocol.Message{})
 	gateSays(w, protocol.Forget, 1, protocol.Message{})
 	gateSays(w, protocol.Adopt, 1, protocol.Message{Body: &protocol.Adoption{Since: 1, Spec: s, At: 1}})

@@ -297,7 +297,7 @@ func (w *world) disturb(draw func(int) int) {
 	name := job.ID(fmt.Sprint("j", draw(max(1, len(w.adopted)))))
 	switch draw(25) {
 	case 0:
-		w.step(protocol.Message{Kind: protocol.PauseJob, Job: name, Epoch: 1, Body: &protocol.Pause{Held: draw(2) == 0},
+		w.step(protocol.Message{Kind: protocol.PauseJob, Job: name, Epoch: 1, Body: &protocol.Pause{Paused: draw(2) == 0},
 			From: protocol.Address{Role: protocol.Gate}})
 	case 1:
 		w.step(protocol.Message{Kind: protocol.Cancel, Job: name, Epoch: 1, Body: &protocol.Cancellation{Text: "cancelled"}})

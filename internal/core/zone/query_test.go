@@ -95,7 +95,7 @@ func countsMany(t *testing.T, p policy.Policy) {
 			Body: &protocol.Taking{Spec: s}})
 	}
 	w.slices[0].busy = nil
-	held := protocol.Fact{Kind: protocol.HomeHeld, Body: &protocol.JobHold{Held: true}}
+	held := protocol.Fact{Kind: protocol.HomePaused, Body: &protocol.JobPause{Paused: true}}
 	for i := 3; i < n; i += 4 {
 		held.Job = job.ID(fmt.Sprintf("j%05d", i))
 		w.z.Apply(held)
@@ -112,7 +112,7 @@ func countsMany(t *testing.T, p policy.Policy) {
 		t.Errorf("%q: %v", windows[i].Reason, err)
 	}
 	for i := 3; i < n; i += 4 {
-		held.Job, held.Body = job.ID(fmt.Sprintf("j%05d", i)), &protocol.JobHold{}
+		held.Job, held.Body = job.ID(fmt.Sprintf("j%05d", i)), &protocol.JobPause{}
 		w.z.Apply(held)
 	}
 	w.step(protocol.Message{Kind: protocol.Tick})

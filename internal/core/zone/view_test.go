@@ -51,7 +51,7 @@ func TestEveryWaitSaysWhy(t *testing.T) {
 	tooLong := steps(t, "too-long", 5000, 5000, 100) // its least piece is longer than the horizon
 	w.submit(in(items(t, "runs", 100, 100, 1)), in(items(t, "capped", 5, 100, 1)), items(t, "large", 5, 2000, 1), tooLong, held,
 		rigid(t, "head", time.Minute, 800, 1), rigid(t, "pair", time.Minute, 800, 2))
-	w.step(protocol.Message{Kind: protocol.PauseJob, Job: "held", Epoch: 1, Body: &protocol.Pause{Held: true},
+	w.step(protocol.Message{Kind: protocol.PauseJob, Job: "held", Epoch: 1, Body: &protocol.Pause{Paused: true},
 		From: protocol.Address{Role: protocol.Gate}})
 	w.settle()
 	w.now = w.now.Add(10 * time.Second)

@@ -252,7 +252,7 @@ func TestAPausedJobLeaves(t *testing.T) {
 	x.adopt(items(t, "a", 100, 100, 2))
 	session := x.wait(protocol.Visiting).Session
 	got := x.step(protocol.Message{Kind: protocol.PauseJob, From: protocol.Address{Role: protocol.Gate}, Job: "a", Epoch: 1, Generation: 1,
-		Body: &protocol.Pause{Held: true}})
+		Body: &protocol.Pause{Paused: true}})
 	if parts := of(protocol.Parting, got); len(parts) == 0 || parts[0].Session != session {
 		t.Fatalf("it is paused, and said was %+v", got)
 	}

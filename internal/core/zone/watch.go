@@ -118,7 +118,7 @@ func (z *watcher) Came(now quantity.Instant, j *home.Job) {
 	if z.seek != nil {
 		entryOf(j).seek.Came()
 	}
-	if !j.Active() || j.History().Started() != 0 || len(j.Claims()) > 0 || j.Held {
+	if !j.Active() || j.History().Started() != 0 || len(j.Claims()) > 0 || j.Paused {
 		return
 	}
 	z.foresight.Tell(&entryOf(j).told, now, z.view.Guess(now, j))

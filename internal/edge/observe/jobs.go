@@ -25,10 +25,10 @@ type jobs struct {
 }
 
 type openJob struct {
-	submitted     quantity.Instant
-	leases        int32
-	state         job.State
-	held, started bool
+	submitted       quantity.Instant
+	leases          int32
+	state           job.State
+	paused, started bool
 }
 
 // fact follows a job from JobAccepted to Ended. counted is false for facts of earlier boots, which were counted then.
@@ -46,7 +46,7 @@ func (j *jobs) fact(f *protocol.Fact, counted bool) {
 			j.drop(r.Job)
 		} else {
 			j.see(r.Job, r.Submitted)
-			j.change(r.Job, func(o *openJob) { o.held, o.started = r.Held, r.Started != 0 })
+			j.change(r.Job, func(o *openJob) { o.paused, o.started = r.Paused, r.Started != 0 })
 		}
 	case protocol.Ended, protocol.JobClosed: // closed alone is one that never had a home
 		if j.drop(f.Job) && counted {
@@ -54,8 +54,8 @@ func (j *jobs) fact(f *protocol.Fact, counted bool) {
 		}
 	case protocol.JobForgotten, protocol.HomeDropped:
 		j.drop(f.Job)
-	case protocol.JobHeld, protocol.HomeHeld:
-		j.change(f.Job, func(o *openJob) { o.held = f.Body.(*protocol.JobHold).Held })
+	case protocol.JobPaused, protocol.HomePaused:
+		j.change(f.Job, func(o *openJob) { o.paused = f.Body.(*protocol.JobPause).Paused })
 	case protocol.LeaseMade:
 		j.leases[f.Token] = f.Job
 		j.change(f.Job, func(o *openJob) { o.leases++ })
@@ -112,7 +112,7 @@ func (j *jobs) change(id job.ID, how func(*openJob)) {
 	switch {
 	case o.leases > 0:
 		s = job.Running
-	case o.held:
+	case o.paused:
 		s = job.Paused
 	}
 	if s != o.state {

@@ -20,10 +20,10 @@ func (l lines) fact(f *protocol.Fact) {
 		l.log.Info("job requeued", "job", f.Job, "generation", f.Generation, "request", f.Body.(*protocol.Sequel).Request)
 	case protocol.JobForgotten:
 		l.log.Info("job forgotten", "job", f.Job, "generation", f.Generation)
-	case protocol.JobDropping:
-		l.log.Info("job is being cancelled", "job", f.Job, "reason", f.Body.(*protocol.JobDrop).Text)
-	case protocol.JobHeld:
-		l.log.Info("job held", "job", f.Job, "held", f.Body.(*protocol.JobHold).Held)
+	case protocol.JobCancelling:
+		l.log.Info("job is being cancelled", "job", f.Job, "reason", f.Body.(*protocol.JobCancel).Text)
+	case protocol.JobPaused:
+		l.log.Info("job held", "job", f.Job, "held", f.Body.(*protocol.JobPause).Paused)
 	case protocol.Ended:
 		v := f.Body.(*protocol.Final).Verdict
 		l.log.Info("job over", "job", f.Job, "state", v.State.String(), "reason", v.Reason)

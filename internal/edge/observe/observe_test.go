@@ -136,9 +136,9 @@ func TestJobStates(t *testing.T) {
 	}
 	o.Fact(0, &protocol.Fact{Kind: protocol.JobAccepted, Job: "j", Body: &protocol.Acceptance{}})
 	state("PENDING")
-	o.Fact(0, &protocol.Fact{Kind: protocol.JobHeld, Job: "j", Body: &protocol.JobHold{Held: true}})
+	o.Fact(0, &protocol.Fact{Kind: protocol.JobPaused, Job: "j", Body: &protocol.JobPause{Paused: true}})
 	state("PAUSED")
-	o.Fact(0, &protocol.Fact{Kind: protocol.JobHeld, Job: "j", Body: &protocol.JobHold{}})
+	o.Fact(0, &protocol.Fact{Kind: protocol.JobPaused, Job: "j", Body: &protocol.JobPause{}})
 	state("PENDING")
 	o.Fact(0, &protocol.Fact{Kind: protocol.LeaseMade, Job: "j", Token: token, Body: &protocol.Terms{}})
 	state("RUNNING")
@@ -156,7 +156,7 @@ func TestRecoveredIsShownAndNotCounted(t *testing.T) {
 		{Kind: protocol.JobAccepted, Job: "a", Body: &protocol.Acceptance{}},
 		{Kind: protocol.JobAccepted, Job: "b", Body: &protocol.Acceptance{}},
 		{Kind: protocol.Ended, Job: "b", Body: &protocol.Final{Verdict: job.Verdict{State: job.Finished}}},
-		{Kind: protocol.HomeKept, Body: &protocol.Keeping{Record: &protocol.Record{Job: "c", Held: true}}},
+		{Kind: protocol.HomeKept, Body: &protocol.Keeping{Record: &protocol.Record{Job: "c", Paused: true}}},
 	} {
 		o.Recovered(&f)
 	}

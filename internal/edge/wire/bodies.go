@@ -24,7 +24,7 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 	}),
 	protocol.PauseJob: body(func(c *coder.Coder, b *protocol.Pause) {
 		coder.Text(c, 1, &b.Request)
-		coder.Boolean(c, 2, &b.Held)
+		coder.Boolean(c, 2, &b.Paused)
 	}),
 	protocol.SetQueue: body(func(c *coder.Coder, b *protocol.QueueSetting) {
 		coder.Text(c, 1, &b.Request)
@@ -60,7 +60,7 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 		coder.Instant(c, 2, &b.At)
 		coder.Pointer(c, 3, &b.Spec, specFields)
 		coder.Pointer(c, 4, &b.Queue, queueFields)
-		coder.Boolean(c, 5, &b.Held)
+		coder.Boolean(c, 5, &b.Paused)
 		coder.Pointer(c, 6, &b.Record, recordFields)
 	}),
 	protocol.Closed: body(func(c *coder.Coder, b *protocol.Closing) {

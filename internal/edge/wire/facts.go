@@ -17,17 +17,17 @@ var facts = [256]content{ //nolint:gochecknoglobals // a table, written to by no
 	protocol.JobAccepted: needs(20, holds(func(b *protocol.Acceptance) layout {
 		return layout{zone: &b.Zone, flag: &b.Recalled, request: &b.Request, digest: &b.Digest, spec: &b.Spec}
 	})),
-	protocol.JobClosed:    holds(final),
-	protocol.JobForgotten: holds(func(b *protocol.Forgetting) layout { return layout{zone: &b.Zone, flag: &b.Archived} }),
-	protocol.QueueSet:     holds(queue),
-	protocol.JobDropping:  holds(func(b *protocol.JobDrop) layout { return layout{request: &b.Request, text: &b.Text} }),
-	protocol.JobHeld:      holds(hold),
-	protocol.JobRequeued:  holds(sequel),
-	protocol.JobArchived:  holds(func(b *protocol.Archiving) layout { return layout{flag: &b.Most, count: &b.Changes} }),
-	protocol.JobDrawn:     holds(inZone),
-	protocol.ZoneDrained:  holds(inZone),
-	protocol.Rehomed:      holds(inZone),
-	protocol.JobDeparted:  holds(func(b *protocol.Departure) layout { return layout{zone: &b.Zone, flag: &b.Pending} }),
+	protocol.JobClosed:     holds(final),
+	protocol.JobForgotten:  holds(func(b *protocol.Forgetting) layout { return layout{zone: &b.Zone, flag: &b.Archived} }),
+	protocol.QueueSet:      holds(queue),
+	protocol.JobCancelling: holds(func(b *protocol.JobCancel) layout { return layout{request: &b.Request, text: &b.Text} }),
+	protocol.JobPaused:     holds(pause),
+	protocol.JobRequeued:   holds(sequel),
+	protocol.JobArchived:   holds(func(b *protocol.Archiving) layout { return layout{flag: &b.Most, count: &b.Changes} }),
+	protocol.JobDrawn:      holds(inZone),
+	protocol.ZoneDrained:   holds(inZone),
+	protocol.Rehomed:       holds(inZone),
+	protocol.JobDeparted:   holds(func(b *protocol.Departure) layout { return layout{zone: &b.Zone, flag: &b.Pending} }),
 
 	protocol.HomeTaken: needs(20, holds(func(b *protocol.Taking) layout { return layout{spec: &b.Spec} })),
 	protocol.Claimed: holds(func(b *protocol.Sale) layout {
@@ -41,7 +41,7 @@ var facts = [256]content{ //nolint:gochecknoglobals // a table, written to by no
 	protocol.Calibrated:      holds(func(b *protocol.Learned) layout { return layout{whole: b} }),
 	protocol.Ended:           holds(final),
 	protocol.HomeDropped:     holds(func(b *protocol.HomeDrop) layout { return layout{text: &b.Queue, count: &b.Attained} }),
-	protocol.HomeHeld:        holds(hold),
+	protocol.HomePaused:      holds(pause),
 	protocol.QueueKnown:      holds(queue),
 	protocol.HomeKept:        needs(27, holds(func(b *protocol.Keeping) layout { return layout{flag: &b.Recalled, record: &b.Record} })),
 	protocol.QueueCalibrated: holds(func(b *protocol.Calibration) layout { return layout{whole: b} }),
@@ -68,7 +68,7 @@ var facts = [256]content{ //nolint:gochecknoglobals // a table, written to by no
 
 func final(b *protocol.Final) layout             { return layout{verdict: &b.Verdict} }
 func queue(b *protocol.Queue) layout             { return layout{whole: b} }
-func hold(b *protocol.JobHold) layout            { return layout{flag: &b.Held} }
+func pause(b *protocol.JobPause) layout          { return layout{flag: &b.Paused} }
 func sequel(b *protocol.Sequel) layout           { return layout{request: &b.Request, spec: &b.Spec} }
 func inZone(b *protocol.InZone) layout           { return layout{zone: &b.Zone} }
 func extent(b *protocol.Extent) layout           { return layout{span: &b.Range, end: &b.End, peak: &b.Peak} }

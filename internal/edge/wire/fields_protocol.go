@@ -138,7 +138,7 @@ func recordFields(c *coder.Coder, r *protocol.Record) {
 	sharedSpec(c, 3, &r.Spec)
 	coder.Text(c, 4, &r.Queue)
 	coder.Instant(c, 5, &r.Submitted)
-	coder.Boolean(c, 6, &r.Held)
+	coder.Boolean(c, 6, &r.Paused)
 	coder.List(c, 7, &r.Committed, rangeFields)
 	coder.List(c, 8, &r.Claimed, rangeFields)
 	coder.List(c, 9, &r.Skipped, rangeFields)

@@ -144,7 +144,7 @@ func (d *Sender) Delete(ctx context.Context, request string, name job.ID) error 
 
 // PauseJob stops new windows for a job (pause true) or lets it go on.
 func (d *Sender) PauseJob(ctx context.Context, request string, name job.ID, pause bool) error {
-	_, err := d.to.tell(ctx, protocol.PauseJob, name, &protocol.Pause{Request: named(request), Held: pause})
+	_, err := d.to.tell(ctx, protocol.PauseJob, name, &protocol.Pause{Request: named(request), Paused: pause})
 	return err
 }
 

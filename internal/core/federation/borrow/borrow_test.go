@@ -226,7 +226,7 @@ func TestAGangThatNeedsNoOtherZoneBorrowsNothing(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(z *zone){
-		"it is paused":                      func(z *zone) { z.waits = explain.Held },
+		"it is paused":                      func(z *zone) { z.waits = explain.Paused },
 		"its zone's slices are there again": func(z *zone) { z.barred = false },
 	} {
 		z := newZone(3, wide())

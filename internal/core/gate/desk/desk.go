@@ -155,8 +155,8 @@ func (d *Desk) Cancel(now quantity.Instant, in *protocol.Message, c *protocol.Ca
 		if text == "" {
 			text = "cancelled by its owner"
 		}
-		d.office.Fact(out, protocol.Fact{Kind: protocol.JobDropping, Job: in.Job, At: now,
-			Body: &protocol.JobDrop{Text: text, Request: c.Request}})
+		d.office.Fact(out, protocol.Fact{Kind: protocol.JobCancelling, Job: in.Job, At: now,
+			Body: &protocol.JobCancel{Text: text, Request: c.Request}})
 		if j.Zone() == "" { // any zone can end what is not to run
 			d.office.Fact(out, protocol.Fact{Kind: protocol.JobDrawn, Job: j.ID(), Epoch: j.Epoch(),
 				Body: &protocol.InZone{Zone: d.office.Anywhere(j)}})
@@ -176,8 +176,8 @@ func (d *Desk) Pause(in *protocol.Message, p *protocol.Pause, out *protocol.Out)
 		verdict, _ := j.Verdict()
 		d.refuse(in, p.Request, errkind.Errorf(errkind.Conflict, "job %q is over: %s", in.Job, verdict.State), out)
 		return
-	case j.Held() != p.Held:
-		d.office.Fact(out, protocol.Fact{Kind: protocol.JobHeld, Job: in.Job, Body: &protocol.JobHold{Held: p.Held}})
+	case j.Paused() != p.Paused:
+		d.office.Fact(out, protocol.Fact{Kind: protocol.JobPaused, Job: in.Job, Body: &protocol.JobPause{Paused: p.Paused}})
 	}
 	d.reply(in, protocol.Message{Job: in.Job}, &protocol.Receipt{Request: p.Request, Changed: true}, out)
 }

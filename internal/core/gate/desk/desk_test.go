@@ -190,7 +190,7 @@ func TestWhatKeepsAJobOut(t *testing.T) {
 // plain is what the oracle knows of a job.
 type plain struct {
 	request, content, cancelled, requeued string
-	dropping, held, over                  bool
+	cancelling, paused, over              bool
 	state                                 job.State
 	life                                  job.Generation
 }
@@ -248,10 +248,10 @@ func (o *oracle) cancel(id job.ID, c *protocol.Cancellation) want {
 		return want{}
 	case j.over:
 		return want{err: errkind.Conflict}
-	case j.dropping:
+	case j.cancelling:
 		return want{changed: true}
 	default:
-		j.dropping, j.cancelled = true, c.Request
+		j.cancelling, j.cancelled = true, c.Request
 		return want{changed: true, facts: 1}
 	}
 }
@@ -262,10 +262,10 @@ func (o *oracle) pause(id job.ID, p *protocol.Pause) want {
 		return want{err: errkind.NotFound}
 	case j.over:
 		return want{err: errkind.Conflict}
-	case j.held == p.Held:
+	case j.paused == p.Paused:
 		return want{changed: true}
 	default:
-		j.held = p.Held
+		j.paused = p.Paused
 		return want{changed: true, facts: 1}
 	}
 }
@@ -326,7 +326,7 @@ func TestTheDeskAnswersAsThePlainOne(t *testing.T) {
 				c := &protocol.Cancellation{Request: request}
 				body, w = c, o.cancel(id, c)
 			case 3:
-				p := &protocol.Pause{Request: request, Held: rapid.Bool().Draw(t, "held")}
+				p := &protocol.Pause{Request: request, Paused: rapid.Bool().Draw(t, "paused")}
 				body, w = p, o.pause(id, p)
 			case 4:
 				r := &protocol.Requeueing{Request: request}
@@ -365,8 +365,8 @@ func TestTheDeskAnswersAsThePlainOne(t *testing.T) {
 			if (j == nil) != (is == nil) {
 				t.Fatalf("%s is here: %v, want %v", id, j != nil, is != nil)
 			} else if j != nil {
-				if c, _ := j.Cancelled(); j.Over() != is.over || j.Held() != is.held || (c != nil) != is.dropping {
-					t.Fatalf("%s is over %v, held %v, cancelled %v, want %+v", id, j.Over(), j.Held(), c != nil, is)
+				if c, _ := j.Cancelled(); j.Over() != is.over || j.Paused() != is.paused || (c != nil) != is.cancelling {
+					t.Fatalf("%s is over %v, paused %v, cancelled %v, want %+v", id, j.Over(), j.Paused(), c != nil, is)
 				}
 			}
 		}

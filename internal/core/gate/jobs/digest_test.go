@@ -16,7 +16,7 @@ func TestEveryDurableFieldMovesTheDigest(t *testing.T) {
 		e.submittedSum = e.sumSubmitted(digest.Optional(digest.New(), e.spec).Sum())
 		return e.hash()
 	}
-	digesttest.EveryField(t, e, sum, "index", "taken", "submittedSum", "sum", "heldKnown", "telling", "sequel.expires", "sequel.leaving",
+	digesttest.EveryField(t, e, sum, "index", "taken", "submittedSum", "sum", "pauseKnown", "telling", "sequel.expires", "sequel.leaving",
 		"sequel.moving.record")
 	q := &protocol.Queue{}
 	digesttest.EveryField(t, q, func() uint64 { return q.Mix(digest.New()).Sum() })

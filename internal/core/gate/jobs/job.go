@@ -25,12 +25,12 @@ type Job struct {
 	generation, since job.Generation
 	submitted         quantity.Instant
 	epoch             uint32
-	homed, held       bool
+	homed, paused     bool
 	sequel            *sequel
 
-	// Soft: whether the home has confirmed held, and the message that is due to it; nil: none.
-	heldKnown bool
-	telling   *outbox.Item[*Job]
+	// Soft: whether the home has confirmed paused, and the message that is due to it; nil: none.
+	pauseKnown bool
+	telling    *outbox.Item[*Job]
 }
 
 // sequel is what has become of a job that was cancelled, requeued or is over.
@@ -40,11 +40,11 @@ type sequel struct {
 	requeued string
 	// moving: its home is another zone than it was, and has not taken it over; nil else.
 	moving *moving
-	// dropping is why its owner cancelled it, empty if nobody did; cancelled is the request, dropped when that was, 0 if it is not known.
-	dropping, cancelled string
-	dropped             quantity.Instant
-	verdict             job.Verdict
-	ended               quantity.Instant
+	// cancelling is why its owner cancels it, empty if nobody does; cancelled is the request, cancelledAt when it came, 0 if not known.
+	cancelling, cancelled string
+	cancelledAt           quantity.Instant
+	verdict               job.Verdict
+	ended                 quantity.Instant
 
 	// Soft: its place among those whose retention ends, and among those that leave to the archive.
 	expires int
@@ -94,8 +94,8 @@ func (j *Job) Begun() quantity.Instant { return j.became().begun }
 // Requeued is the request that asked for its present life, if that is not the first.
 func (j *Job) Requeued() string { return j.became().requeued }
 
-// Held says that its owner pauses it.
-func (j *Job) Held() bool { return j.held }
+// Paused says that its owner pauses it.
+func (j *Job) Paused() bool { return j.paused }
 
 // Over says that the job has a verdict.
 func (j *Job) Over() bool { return j.sequel != nil && j.sequel.verdict.State.Final() }
@@ -108,8 +108,8 @@ func (j *Job) Verdict() (job.Verdict, quantity.Instant) {
 
 // Cancelled is the cancellation as sent to the home, nil if there was none; by is the request.
 func (j *Job) Cancelled() (c *protocol.Cancellation, by string) {
-	if b := j.sequel; b != nil && b.dropping != "" {
-		return &protocol.Cancellation{Text: b.dropping, At: b.dropped}, b.cancelled
+	if b := j.sequel; b != nil && b.cancelling != "" {
+		return &protocol.Cancellation{Text: b.cancelling, At: b.cancelledAt}, b.cancelled
 	}
 	return nil, ""
 }
@@ -132,11 +132,11 @@ func (j *Job) Leaves(in *protocol.Message) bool {
 func (j *Job) Surrender(r *protocol.Record) { j.sequel.moving.record = r }
 
 // Know notes whether the home holds to what the gate has of a pause.
-func (j *Job) Know(known bool) { j.heldKnown = known }
+func (j *Job) Know(known bool) { j.pauseKnown = known }
 
 // Known reports whether the home has confirmed everything.
 func (j *Job) Known() bool {
-	return j.homed && j.heldKnown && (j.sequel == nil || j.sequel.dropping == "")
+	return j.homed && j.pauseKnown && (j.sequel == nil || j.sequel.cancelling == "")
 }
 
 // became is the job's sequel; the zero one if there is none.
@@ -161,7 +161,7 @@ func accepted(f *protocol.Fact, specs *job.Pool) *Job {
 	spec, sum := specs.Share(a.Spec)
 	j := &Job{
 		id: f.Job, spec: spec, request: a.Request, digest: a.Digest, zone: a.Zone, epoch: f.Epoch,
-		generation: f.Generation.Number(), since: f.Generation.Number(), submitted: f.At, heldKnown: true,
+		generation: f.Generation.Number(), since: f.Generation.Number(), submitted: f.At, pauseKnown: true,
 	}
 	j.submittedSum = j.sumSubmitted(sum)
 	return j
@@ -178,13 +178,13 @@ func (j *Job) fold(f *protocol.Fact, specs *job.Pool) {
 		j.move(f.Body.(*protocol.InZone).Zone, specs)
 	case protocol.Rehomed:
 		j.follow().moving = &moving{from: j.zone}
-		j.epoch, j.homed, j.heldKnown = f.Epoch, false, true
+		j.epoch, j.homed, j.pauseKnown = f.Epoch, false, true
 		j.move(f.Body.(*protocol.InZone).Zone, specs)
-	case protocol.JobDropping:
-		b, c := j.follow(), f.Body.(*protocol.JobDrop)
-		b.dropping, b.cancelled, b.dropped = c.Text, c.Request, f.At
-	case protocol.JobHeld:
-		j.held, j.heldKnown = f.Body.(*protocol.JobHold).Held, false
+	case protocol.JobCancelling:
+		b, c := j.follow(), f.Body.(*protocol.JobCancel)
+		b.cancelling, b.cancelled, b.cancelledAt = c.Text, c.Request, f.At
+	case protocol.JobPaused:
+		j.paused, j.pauseKnown = f.Body.(*protocol.JobPause).Paused, false
 	case protocol.JobClosed:
 		b := j.follow()
 		if b.moving != nil { // it ended before it was surrendered, and stays where it was
@@ -192,7 +192,7 @@ func (j *Job) fold(f *protocol.Fact, specs *job.Pool) {
 			j.move(b.moving.from, specs)
 			b.moving = nil
 		}
-		b.verdict, b.ended, j.heldKnown = f.Body.(*protocol.Final).Verdict, f.At, true
+		b.verdict, b.ended, j.pauseKnown = f.Body.(*protocol.Final).Verdict, f.At, true
 	case protocol.JobRequeued:
 		s := f.Body.(*protocol.Sequel)
 		j.generation = f.Generation
@@ -202,7 +202,7 @@ func (j *Job) fold(f *protocol.Fact, specs *job.Pool) {
 			j.spec, sum = specs.Share(s.Spec)
 			j.submittedSum = j.sumSubmitted(sum)
 		}
-		j.homed, j.held, j.heldKnown = false, false, true
+		j.homed, j.paused, j.pauseKnown = false, false, true
 	}
 }
 
@@ -231,12 +231,12 @@ func (j *Job) AppendFacts(out []protocol.Fact) []protocol.Fact {
 	if j.homed {
 		out = append(out, protocol.Fact{Kind: protocol.JobHomed, Job: j.id, Epoch: j.epoch})
 	}
-	if j.held {
-		out = append(out, protocol.Fact{Kind: protocol.JobHeld, Job: j.id, Body: &protocol.JobHold{Held: true}})
+	if j.paused {
+		out = append(out, protocol.Fact{Kind: protocol.JobPaused, Job: j.id, Body: &protocol.JobPause{Paused: true}})
 	}
-	if b.dropping != "" {
-		out = append(out, protocol.Fact{Kind: protocol.JobDropping, Job: j.id, At: b.dropped,
-			Body: &protocol.JobDrop{Text: b.dropping, Request: b.cancelled}})
+	if b.cancelling != "" {
+		out = append(out, protocol.Fact{Kind: protocol.JobCancelling, Job: j.id, At: b.cancelledAt,
+			Body: &protocol.JobCancel{Text: b.cancelling, Request: b.cancelled}})
 	}
 	if j.Over() {
 		out = append(out, protocol.Fact{Kind: protocol.JobClosed, Job: j.id, At: b.ended, Body: &protocol.Final{Verdict: b.verdict}})
@@ -253,10 +253,10 @@ func (j *Job) hash() uint64 {
 	if b.moving != nil {
 		h = h.Text("moves from").Text(string(b.moving.from))
 	}
-	if b.dropped != 0 {
-		h = h.Int(int64(b.dropped))
+	if b.cancelledAt != 0 {
+		h = h.Int(int64(b.cancelledAt))
 	}
-	return b.verdict.Mix(h.Bool(j.homed, j.held).Text(b.dropping)).Int(int64(b.ended)).Sum()
+	return b.verdict.Mix(h.Bool(j.homed, j.paused).Text(b.cancelling)).Int(int64(b.ended)).Sum()
 }
 
 // sumSubmitted is what hash takes of what was submitted, of which the spec has a sum already.

@@ -27,8 +27,8 @@ func TestRegisterAgainstFold(t *testing.T) {
 				continue
 			}
 			f := protocol.Fact{Job: id}
-			switch kind := rapid.SampledFrom([]string{"homed", "drawn", "moves", "held", "dropping", "closed", "requeued", "removed"}).Draw(
-				t, "fact"); {
+			kinds := []string{"homed", "drawn", "moves", "paused", "cancelling", "closed", "requeued", "removed"}
+			switch kind := rapid.SampledFrom(kinds).Draw(t, "fact"); {
 			case kind == "removed":
 				r.Remove(j)
 				continue
@@ -51,10 +51,10 @@ func TestRegisterAgainstFold(t *testing.T) {
 					continue
 				}
 				f.Kind, f.Epoch, f.Body = protocol.Rehomed, j.Epoch()+1, &protocol.InZone{Zone: "z"}
-			case kind == "held":
-				f.Kind, f.Body = protocol.JobHeld, &protocol.JobHold{Held: !j.Held()}
-			case kind == "dropping":
-				f.Kind, f.At, f.Body = protocol.JobDropping, 5, &protocol.JobDrop{Request: "r", Text: "no"}
+			case kind == "paused":
+				f.Kind, f.Body = protocol.JobPaused, &protocol.JobPause{Paused: !j.Paused()}
+			case kind == "cancelling":
+				f.Kind, f.At, f.Body = protocol.JobCancelling, 5, &protocol.JobCancel{Request: "r", Text: "no"}
 			case kind == "closed":
 				f.Kind, f.At, f.Body = protocol.JobClosed, 9, &protocol.Final{Verdict: job.Verdict{State: job.Cancelled}}
 			}

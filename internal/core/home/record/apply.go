@@ -155,8 +155,8 @@ func (b *Book) applyJob(j *Job, f *protocol.Fact) {
 		j.lessons = j.lessons.Learned(f.Body.(*protocol.Learned))
 		b.watch.Moved(j)
 		b.Touch(j)
-	case protocol.HomeHeld:
-		j.Held = f.Body.(*protocol.JobHold).Held
+	case protocol.HomePaused:
+		j.Paused = f.Body.(*protocol.JobPause).Paused
 		b.watch.Paused(j)
 		b.Changed(j)
 	case protocol.Ended:
@@ -252,7 +252,7 @@ func (b *Book) reopen(j *Job, f *protocol.Fact) {
 	b.lists.strike(j) // it stands elsewhere in lists from now on
 	j.Generation, j.Submitted = f.Generation, f.At
 	j.Spec, j.specSum = b.specs.Share(f.Body.(*protocol.Sequel).Spec)
-	j.Held = false
+	j.Paused = false
 	b.Closed.withdraw(j)
 	j.end = nil
 	if w := j.work; w != nil {

@@ -57,7 +57,7 @@ type accepted struct {
 	Submitted  quantity.Instant
 	Epoch      uint32
 	Generation job.Generation
-	Held       bool
+	Paused     bool
 }
 
 // Queue is a queue with what its jobs have taught, and their lists.
@@ -227,7 +227,7 @@ func (j *Job) Phase() job.State {
 		return j.end.Verdict().State
 	case len(j.Claims()) > 0 || j.Complete():
 		return job.Running
-	case j.Held:
+	case j.Paused:
 		return job.Paused
 	}
 	return job.Waiting
@@ -250,7 +250,9 @@ func (j *Job) begins() bool {
 
 // fill makes a job that has nothing yet the one of a record.
 func (j *Job) fill(q *Queue, r *protocol.Record) {
-	j.accepted = accepted{ID: r.Job, Epoch: r.Epoch, Generation: r.Generation.Number(), Spec: r.Spec, Submitted: r.Submitted, Held: r.Held}
+	j.accepted = accepted{
+		ID: r.Job, Epoch: r.Epoch, Generation: r.Generation.Number(), Spec: r.Spec, Submitted: r.Submitted, Paused: r.Paused,
+	}
 	j.q = q
 	if !r.Learned.Zero() {
 		j.lessons = j.lessons.Learned(&r.Learned)
@@ -270,7 +272,7 @@ func (j *Job) fill(q *Queue, r *protocol.Record) {
 // Record is the job as a snapshot and the archive keep it. It shares nothing with the job that is ever changed in place.
 func (j *Job) Record() *protocol.Record {
 	r := &protocol.Record{
-		Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Spec: j.Spec, Queue: j.q.Name, Submitted: j.Submitted, Held: j.Held,
+		Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Spec: j.Spec, Queue: j.q.Name, Submitted: j.Submitted, Paused: j.Paused,
 		Claims: slices.Clone(j.Claims()), Learned: *j.Learned(), Verdict: j.Ending().Verdict(), Ended: j.Ending().Ended(),
 	}
 	j.Progress().Save(r)
@@ -281,7 +283,7 @@ func (j *Job) Record() *protocol.Record {
 
 // AppendFacts implements capture.Part. A job to which nothing has happened, as most are, is one fact: its arrival.
 func (j *Job) AppendFacts(out []protocol.Fact) []protocol.Fact {
-	if j.work == nil && j.lessons == nil && j.end == nil && !j.Held && j.q.Name == j.Spec.Queue {
+	if j.work == nil && j.lessons == nil && j.end == nil && !j.Paused && j.q.Name == j.Spec.Queue {
 		return append(out, protocol.Fact{Kind: protocol.HomeTaken, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, At: j.Submitted,
 			Body: &protocol.Taking{Spec: j.Spec}})
 	}
@@ -297,7 +299,7 @@ func (j *Job) AppendFacts(out []protocol.Fact) []protocol.Fact {
 func (j *Job) hash() uint64 {
 	p, y, e := j.Progress(), j.History(), j.Ending()
 	h := digest.New().Text(string(j.ID)).Int(int64(j.Epoch), int64(j.Generation), int64(j.specSum), int64(j.Submitted), p.Forgiven()).
-		Text(j.q.Name).Bool(j.Held)
+		Text(j.q.Name).Bool(j.Paused)
 	h = j.lessons.Mix(digest.List(p.Mix(h), j.Claims()))
 	h = y.Mix(p.Resume().Mix(h))
 	h = e.Verdict().Mix(j.Output().Mix(h)).Int(int64(e.Ended()), int64(y.Served()))

@@ -15,7 +15,7 @@ import (
 // as many slices as it may use, the early end without waiting and the late end with what it waited so far per subjob.
 func (l *look) estimate(s *home.Job, j *status.Job) {
 	v, now := l.v, l.now
-	if j.State.Final() || s.Held {
+	if j.State.Final() || s.Paused {
 		return
 	}
 	early, late, found := now, now, true

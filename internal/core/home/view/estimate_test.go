@@ -58,7 +58,7 @@ func TestTheEndOfADivisibleJob(t *testing.T) {
 		Body: &protocol.ClaimEnd{Range: job.Range{To: 10}, Result: &job.Result{Progress: 10, Start: now.Add(time.Second)}}})
 	// A tenth of it took 60 s, of which 6.25 s were work on two slices: 53.75 s may come nine times more.
 	estimated(t, "with a tenth done", show(), [2]float64{1, 1}, [2]float64{60 + 56.25, 60 + 112.5 + 9*53.75})
-	j.Held = true
+	j.Paused = true
 	estimated(t, "paused", show(), [2]float64{}, [2]float64{})
 }
 

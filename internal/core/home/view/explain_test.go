@@ -22,7 +22,7 @@ func TestTheWordsOfEveryReason(t *testing.T) {
 		reason      explain.Reason
 		short, says string
 	}{
-		{explain.Held, "JobHeldUser", "it was paused"},
+		{explain.Paused, "JobHeldUser", "it was paused"},
 		{explain.Resting, "Backoff", "it paused after a subjob without progress"},
 		{explain.Ending, "Resources", "it is ending"},
 		{explain.QueueCap, "QueueCap", "queue q may hold 7 slices at once and does"},
@@ -172,11 +172,11 @@ func TestWhyAJobIsWhereItIs(t *testing.T) {
 	}
 	for want, do := range map[string]func(*stand){
 		"(Resources) every slice is taken; it is asked when a window opens": func(*stand) {},
-		"paused by its owner": func(s *stand) { s.ledger.Book().Job("j").Held = true },
+		"paused by its owner": func(s *stand) { s.ledger.Book().Job("j").Paused = true },
 		"paused by its owner: 1 subjobs run to their end": func(s *stand) {
 			claim(s, 1, "s0", job.Range{To: 10})
 			s.ledger.Book().Job(
-				"j").Held = true
+				"j").Paused = true
 		},
 		"starting on s0": func(s *stand) { claim(s, 1, "s0", job.Range{To: 10}) },
 		"starting on s0, s1": func(s *stand) {

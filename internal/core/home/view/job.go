@@ -137,7 +137,7 @@ func ahead(now quantity.Instant, j *home.Job) (first *protocol.Claim) {
 func shownState(now quantity.Instant, j *home.Job) job.State {
 	state := j.Phase()
 	if state == job.Running && ahead(now, j) != nil {
-		if state = job.Waiting; j.Held {
+		if state = job.Waiting; j.Paused {
 			state = job.Paused
 		}
 	}

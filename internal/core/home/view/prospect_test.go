@@ -112,7 +112,7 @@ func TestPausedJobsOfAQueueArePending(t *testing.T) {
 	for _, id := range []job.ID{"waits", "paused", "runs"} {
 		s.adopt(t, needs(string(id), 100, 0, 10))
 	}
-	s.ledger.Apply(protocol.Fact{Kind: protocol.HomeHeld, Job: "paused", Body: &protocol.JobHold{Held: true}})
+	s.ledger.Apply(protocol.Fact{Kind: protocol.HomePaused, Job: "paused", Body: &protocol.JobPause{Paused: true}})
 	s.claimed("runs", 1, job.Range{To: 10}, 0)
 	if q := s.Queues(now); len(q) != 1 || q[0].Pending != 2 || q[0].Running != 1 || q[0].Held != 1 {
 		t.Errorf("%+v", q)

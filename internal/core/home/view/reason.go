@@ -39,7 +39,7 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 			placed(now, j, v.home.Settle().Closes(j)))
 	case j.Ending().Leaving() != "":
 		return j.Ending().Leaving()
-	case j.Held && len(j.Claims()) > 0:
+	case j.Paused && len(j.Claims()) > 0:
 		return fmt.Sprintf("paused by its owner: %d subjobs run to their end", len(j.Claims()))
 	case ahead(now, j) != nil:
 		c := ahead(now, j)
@@ -56,7 +56,7 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 			}
 		}
 		return doing + strings.Join(at, ", ")
-	case j.Held:
+	case j.Paused:
 		return "paused by its owner"
 	case j.Progress().Asking() > 0:
 		return "a window was won, its node is being asked"
@@ -172,7 +172,7 @@ func (v *View) searches(j *home.Job) bool { return v.tickets != nil && !index.Wi
 // slurmReason is the short word that users of Slurm know.
 func slurmReason(r explain.Reason) string {
 	switch r {
-	case explain.Held:
+	case explain.Paused:
 		return "JobHeldUser"
 	case explain.Resting, explain.TurnedDown, explain.Declined, explain.Aside:
 		return "Backoff"
@@ -191,7 +191,7 @@ func slurmReason(r explain.Reason) string {
 func (v *View) Sentence(j *home.Job, c *explain.Cause) string {
 	f := &c.Refusal
 	switch c.Reason {
-	case explain.Held:
+	case explain.Paused:
 		return "it was paused"
 	case explain.Resting:
 		if a := j.Backoff().NodeFailures(); a.Times > 0 && j.History().Fruitless() == 0 {

@@ -38,7 +38,7 @@ func TestAReservedPlaceIsSaidFirst(t *testing.T) {
 	if why := s.why(now, j); why != "(Resources) reserved on s0 in 1m0s" {
 		t.Errorf("with a place: %q", why)
 	}
-	j.Held = true
+	j.Paused = true
 	if why := s.why(now, j); why != "paused by its owner" {
 		t.Errorf("paused: %q", why)
 	}

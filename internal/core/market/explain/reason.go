@@ -13,8 +13,8 @@ type Reason uint8
 // The causes.
 const (
 	Eligible Reason = iota
-	// Held by its owner, Resting after a failure, Ending.
-	Held
+	// Paused by its owner, Resting after a failure, Ending.
+	Paused
 	Resting
 	Ending
 	// QueueCap: its queue holds as many slices as it may.

@@ -38,7 +38,7 @@ func TestRoundsAreCountedAsIfOneByOne(t *testing.T) {
 			kept, plain Counts
 		}
 		drawn := func() (a fakeAnswers) {
-			a.standing = rapid.SampledFrom([]Reason{Eligible, Eligible, Held, Resting}).Draw(t, "standing")
+			a.standing = rapid.SampledFrom([]Reason{Eligible, Eligible, Paused, Resting}).Draw(t, "standing")
 			for range classes {
 				a.needs = append(a.needs, time.Duration(rapid.IntRange(1, 5).Draw(t, "need")))
 			}

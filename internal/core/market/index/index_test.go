@@ -52,7 +52,7 @@ func (d *fakeJob) View() atomizer.View {
 }
 func (d *fakeJob) Ineligible(quantity.Instant) explain.Reason {
 	if d.held {
-		return explain.Held
+		return explain.Paused
 	}
 	return explain.Eligible
 }

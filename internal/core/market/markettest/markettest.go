@@ -93,7 +93,7 @@ func (d *Job) Use(now quantity.Instant) (own, queue, weight int64) {
 func (d *Job) Ineligible(now quantity.Instant) explain.Reason {
 	switch {
 	case d.Paused:
-		return explain.Held
+		return explain.Paused
 	case d.Rests > now:
 		return explain.Resting
 	}

@@ -28,8 +28,8 @@ func (c *Caps) Waits(now quantity.Instant, j *home.Job) explain.Reason {
 	switch {
 	case j.Ending().Stopping():
 		return explain.Ending
-	case j.Held:
-		return explain.Held
+	case j.Paused:
+		return explain.Paused
 	case j.Backoff().Rests() > now && j.Backoff().Refusals().Until >= j.Backoff().Rests():
 		return explain.TurnedDown
 	case j.Backoff().Rests() > now:
@@ -51,7 +51,7 @@ func (c *Caps) Keep(now quantity.Instant, gangs []*home.Job, changed func(*home.
 	kept := c.spare[:0]
 	for _, s := range gangs {
 		q := s.Queue()
-		if q.Cap == 0 || s.Width() > q.Cap || len(s.Claims()) > 0 || s.Progress().Asking() > 0 || s.Held || s.Backoff().Rests() > now ||
+		if q.Cap == 0 || s.Width() > q.Cap || len(s.Claims()) > 0 || s.Progress().Asking() > 0 || s.Paused || s.Backoff().Rests() > now ||
 			s.Ending().Stopping() {
 			continue
 		}
