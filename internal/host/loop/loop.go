@@ -140,11 +140,11 @@ func (l *Loop) Run(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := l.commit(ctx); err != nil {
+		if err := l.makeDurable(ctx); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
-			l.publish()
+			l.handOver()
 			return nil
 		}
 		if done, ok := l.to.Views.Negotiation(); ok {
@@ -342,9 +342,9 @@ func (l *Loop) dispatch() {
 	l.turn.reset()
 }
 
-// publish hands the executor what the last turn has settled, before the daemon stops. So a stopped daemon has all committed output in its
+// handOver hands the executor what the last turn has settled, before the daemon stops. So a stopped daemon has all committed output in its
 // place, and a copy of its data directory needs no run directories. Other messages are dropped: they are sent from state at the next start.
-func (l *Loop) publish() {
+func (l *Loop) handOver() {
 	if len(l.writer.records) > 0 { // they are not durable
 		return
 	}
@@ -366,10 +366,10 @@ func (l *Loop) answerQueries() {
 	}
 }
 
-// commit makes the facts of the turn durable. While the disk is full, or no file descriptor is left, it keeps them, answers
-// queries and tries again; it returns without having committed only when ctx is done, and then no effect may leave. Any
-// other error is final.
-func (l *Loop) commit(ctx context.Context) error {
+// makeDurable appends the facts of the turn to the journal. While the disk is full, or no file descriptor is left, it keeps them, answers
+// queries and tries again; it returns without having appended them only when ctx is done, and then no effect may leave. Any other error is
+// final.
+func (l *Loop) makeDurable(ctx context.Context) error {
 	wait := trouble.RetryFirst
 	for {
 		err := l.append()
@@ -404,12 +404,12 @@ func (l *Loop) append() error {
 	if err := l.writer.append(&l.turn); err != nil {
 		return err
 	}
-	l.committed()
+	l.tellObservers()
 	return nil
 }
 
-// committed tells the observers of facts.
-func (l *Loop) committed() {
+// tellObservers tells those who follow facts of the turn's, which are durable.
+func (l *Loop) tellObservers() {
 	from := 0
 	for _, s := range l.turn.steps {
 		for i := from; i < s.facts; i++ {
