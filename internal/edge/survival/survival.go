@@ -49,7 +49,7 @@ type Hold interface {
 	// Suspend freezes it: it returns once the kernel was told, and Still says when it is. One that is frozen already is no error. An
 	// error is of kind NotFound if it is gone, Denied if that is not allowed, Unsupported if this kind can't.
 	Suspend() error
-	// Resume makes it go on. One that runs already is no error; errors are as those of Suspend.
+	// Resume thaws it. One that runs already is no error; errors are as those of Suspend.
 	Resume() error
 	// Still reports whether all of it is frozen by a Suspend, whoever called it. A tree that is gone is not.
 	Still() (bool, error)

@@ -70,7 +70,7 @@ func (c *control) change(m protocol.Message) {
 	switch b := m.Body.(type) {
 	case *protocol.Halt:
 		l.Stop, l.Now, l.Cause = true, l.Now || b.Now, cmp.Or(b.Text, l.Cause)
-		l.Still = 0 // its supervisor has it go on, to end
+		l.Still = 0 // its supervisor resumes it, to end
 		c.leaving = true
 	case *protocol.Shift:
 		l.End, l.Cause = b.End, cmp.Or(b.Text, l.Cause)

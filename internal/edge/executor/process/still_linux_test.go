@@ -249,8 +249,8 @@ func TestASubjobEndsWhileSuspended(t *testing.T) {
 	})
 }
 
-// TestARestartedDaemonFindsSuspendedSubjobs: one that can says so, and has it go on when its node says that; one that looks after no
-// memory any more has it go on by itself.
+// TestARestartedDaemonFindsSuspendedSubjobs: one that can says so, and resumes it when its node says so; one that looks after no
+// memory any more resumes it by itself.
 func TestARestartedDaemonFindsSuspendedSubjobs(t *testing.T) {
 	frozen(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
@@ -298,7 +298,7 @@ var errLooksOn = errkind.Errorf(errkind.Unsupported, "nothing can be stopped her
 func (*lookingOn) Suspend() error { return errLooksOn }
 func (*lookingOn) Resume() error  { return errLooksOn }
 
-// TestWhoStoppedItselfIsNotFoundSuspended: where nobody can have it go on nobody is asked to, again and again; what was suspended goes
+// TestWhoStoppedItselfIsNotFoundSuspended: where nobody can resume it nobody is asked to, again and again; what was suspended goes
 // on.
 func TestWhoStoppedItselfIsNotFoundSuspended(t *testing.T) {
 	observe := func(o *process.Options) { o.Survival = observing{stage(t, tree.Open, "")} }

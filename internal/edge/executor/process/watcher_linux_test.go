@@ -269,7 +269,7 @@ func (b *bench) word2(k protocol.Kind) protocol.Message {
 	}
 }
 
-// TestAWatcherIsKilled in mid-storm: the supervisor has its subjob go on, with its daemon there and without.
+// TestAWatcherIsKilled in mid-storm: the supervisor resumes its subjob, with its daemon there and without.
 func TestAWatcherIsKilled(t *testing.T) {
 	watched(t, func(t *testing.T, kind string, iso *shim.Isolation) {
 		for _, alone := range []bool{false, true} {

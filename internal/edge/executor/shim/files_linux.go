@@ -101,7 +101,7 @@ type Control struct {
 	Still quantity.Instant `json:",omitempty"`
 	Stood int              `json:",omitempty"`
 	Short string           `json:",omitempty"`
-	// Watched: the machine's watcher suspended it, and it goes on when the watcher ends.
+	// Watched: the machine's watcher suspended it, and it is resumed when the watcher ends.
 	Watched bool `json:",omitempty"`
 }
 

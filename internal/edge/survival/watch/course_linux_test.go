@@ -43,7 +43,7 @@ func TestAnEntryThatAnotherEndedIsOver(t *testing.T) {
 	_ = s.Resume()
 	x.look(alert)
 	if st, _ := x.board().Of(job.Token{Epoch: 1, Seq: 1}); st.State != airlock.Running || st.Since != 0 || st.Resumed == 0 {
-		t.Errorf("another had it go on, and the board says %+v", st)
+		t.Errorf("another resumed it, and the board says %+v", st)
 	}
 }
 

@@ -60,8 +60,8 @@ const (
 	stopWait = 2 * time.Second
 )
 
-// Keep begins to keep a watcher. One that an earlier daemon has left ends first: everything goes on, and the next one begins. An error is
-// of kind Conflict where another daemon has the region.
+// Keep begins to keep a watcher. One that an earlier daemon has left ends first: everything is resumed, and the next one begins. An error
+// is of kind Conflict where another daemon has the region.
 func Keep(o Options) (*Keeper, error) {
 	f, err := Open(o.Path)
 	if err != nil {

@@ -109,7 +109,7 @@ func run(path, kind, base string, open func(kind, base string) (survival.Surviva
 	f.head.store(headPID, uint64(me.PID))
 	f.head.store(headStarted, me.Started)
 	f.head.store(headLacks, uint64(lacks))
-	w.look(clocks()) // whatever was suspended goes on
+	w.look(clocks()) // whatever was suspended is resumed
 	f.head.store(headLife, id)
 	w.ring() // it can be relied upon from now on
 	go func() {

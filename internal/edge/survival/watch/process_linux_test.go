@@ -205,7 +205,7 @@ func (s *real) storm() {
 	atomic.StoreUint64(&s.w[1], 0)
 }
 
-// TestAWatcherIsKilledInAStorm: the next one has everything go on, and what a killed one did is told.
+// TestAWatcherIsKilledInAStorm: the next one resumes everything, and what a killed one did is told.
 func TestAWatcherIsKilledInAStorm(t *testing.T) {
 	s := start(t, 1)
 	o, heard := options(t, regionPath(t), tight()), atomic.Int64{}
@@ -328,8 +328,8 @@ func TestADaemonIsKilledInAStorm(t *testing.T) {
 	}
 }
 
-// TestADaemonThatComesBackBeginsANewLife: everything goes on, whatever the watcher of the one before had done. While that one lives nobody
-// else is its daemon.
+// TestADaemonThatComesBackBeginsANewLife: everything is resumed, whatever the watcher of the one before had done. While that one lives
+// nobody else is its daemon.
 func TestADaemonThatComesBackBeginsANewLife(t *testing.T) {
 	s, path := start(t, 1), regionPath(t)
 	cmd, f := daemonOf(t, s, path, time.Hour)
@@ -360,7 +360,7 @@ func TestADaemonThatComesBackBeginsANewLife(t *testing.T) {
 	}
 }
 
-// TestARegionThatIsRemoved is made anew: what tidies up behind users takes it along. Its watcher has all go on, since no supervisor finds
+// TestARegionThatIsRemoved is made anew: what tidies up behind users takes it along. Its watcher resumes all, since no supervisor finds
 // it any more.
 func TestARegionThatIsRemoved(t *testing.T) {
 	s, path := start(t, 1), regionPath(t)

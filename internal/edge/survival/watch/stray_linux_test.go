@@ -7,9 +7,9 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-// TestWhatAnotherHasGoOnGoesOn: a supervisor that ends its subjob, or saw no watcher, has it go on. The watcher sees it, counts it as
-// going on, and suspends it again where memory is short, no more often than any task.
-func TestWhatAnotherHasGoOnGoesOn(t *testing.T) {
+// TestWhatAnotherResumesIsRunning: a supervisor that ends its subjob, or saw no watcher, resumes it. The watcher sees it, counts it as
+// running, and suspends it again where memory is short, no more often than any task.
+func TestWhatAnotherResumesIsRunning(t *testing.T) {
 	x := newWorld(t)
 	s := x.add(1, 20*gib, nil)
 	x.look(rest)
@@ -33,7 +33,7 @@ func TestWhatAnotherHasGoOnGoesOn(t *testing.T) {
 }
 
 // TestAPartlyFrozenGroupGoesOn: of a frozen group one process is killed, and for that moment the kernel calls it not frozen. What
-// counts as going on is told to.
+// counts as running is resumed.
 func TestAPartlyFrozenGroupGoesOn(t *testing.T) {
 	for _, looks := range []int{2, 2000} { // while it is moved out, and later
 		x := newWorld(t)
@@ -48,7 +48,7 @@ func TestAPartlyFrozenGroupGoesOn(t *testing.T) {
 		x.m.base, s.still = 0, false
 		x.look(0)
 		if s.told || x.state(1) != airlock.Running {
-			t.Fatalf("after %d looks: it is %v, and was never told to go on: %v", looks, x.state(1), s.told)
+			t.Fatalf("after %d looks: it is %v, and was never resumed: %v", looks, x.state(1), s.told)
 		}
 	}
 }

@@ -241,7 +241,7 @@ func (w *watcher) drop(t *task) {
 	*t = task{}
 }
 
-// close ends a life in order: everything goes on.
+// close ends a life in order: everything is resumed.
 func (w *watcher) close() {
 	for i := range w.tasks {
 		t := &w.tasks[i]
