@@ -40,7 +40,7 @@ func (v *tidal) Slices(context.Context) (list []protocol.Slice, err error) {
 }
 
 func (v *tidal) Held() []inventory.Sighting {
-	return []inventory.Sighting{{Slice: "gpu1", Holds: []protocol.Reservation{{Kind: protocol.ForForeign, End: 77}}}}
+	return []inventory.Sighting{{Slice: "gpu1", Closures: []protocol.Reservation{{Kind: protocol.ForForeign, End: 77}}}}
 }
 
 func (v *tidal) Watch(ctx context.Context, _ func(job.SliceID, int) bool, report func(inventory.Sighting)) error {
@@ -76,7 +76,7 @@ func (n *heardBy) lines() (list []string) {
 			}
 			list = append(list, fmt.Sprint("there are ", ids))
 		case *protocol.Intrusion:
-			list = append(list, fmt.Sprintf("of %s are held %d", b.Slice, len(b.Holds)))
+			list = append(list, fmt.Sprintf("of %s are held %d", b.Slice, len(b.Closures)))
 		case *protocol.Condition:
 			list = append(list, fmt.Sprint("unhealthy: ", b.Unhealthy))
 		}
@@ -107,7 +107,7 @@ func TestSlicesComeAndGoWhileItRuns(t *testing.T) {
 	r.options = func(o *Options) { o.Inventory = inv } // Ours is not set: there are no processes to look for
 	h, stop := r.start(t)
 	for _, next := range []tide{
-		{Sighting: inventory.Sighting{Slice: "gpu2", Holds: []protocol.Reservation{{Kind: protocol.ForDrain},
+		{Sighting: inventory.Sighting{Slice: "gpu2", Closures: []protocol.Reservation{{Kind: protocol.ForDrain},
 			{Kind: protocol.ForForeign}}}},
 		{Sighting: inventory.Sighting{Restocked: true}, ids: []job.SliceID{"gpu1", "gpu3"}},
 		{Sighting: inventory.Sighting{Restocked: true}, ids: []job.SliceID{"gpu0", "gpu1", "gpu2"}},

@@ -40,7 +40,7 @@ func TestPlacesAreKeptForWhatKueueLetsCome(t *testing.T) {
 		plane.Eventually(t, what, func() (bool, string) {
 			said := ""
 			for _, s := range held() {
-				for _, h := range s.Holds {
+				for _, h := range s.Closures {
 					said += fmt.Sprintf("%s: %s from %d to %d, %s; ", s.Slice, h.Kind, h.Start, h.End, h.Source)
 					if h.Kind == protocol.ForReclaim && is(h) {
 						return true, ""

@@ -119,7 +119,7 @@ func TestKueue(t *testing.T) {
 		plane.Eventually(t, "the inventory has the end of what Kueue admitted", func() (bool, string) {
 			said := ""
 			for _, s := range held() {
-				for _, h := range s.Holds {
+				for _, h := range s.Closures {
 					end := h.End
 					said += fmt.Sprintf("%s: %s to %d; ", s.Slice, h.Kind, end)
 					if end != quantity.Never && !end.Time().Before(before.Add(time.Hour)) &&
@@ -188,7 +188,7 @@ func watched(t *testing.T, inv *inventories.Inventory) func() []inventory.Sighti
 			}
 		}
 		for _, id := range slices.Sorted(maps.Keys(kept)) {
-			list = append(list, inventory.Sighting{Slice: id, Holds: kept[id]})
+			list = append(list, inventory.Sighting{Slice: id, Closures: kept[id]})
 		}
 		return list
 	}

@@ -62,7 +62,7 @@ func toldOf(t *testing.T) *village {
 		{Kind: protocol.HomeLeaving, Job: "d", Generation: 1, Body: &protocol.Reason{Text: "drained"}},
 	}, {
 		{Kind: protocol.LeaseExtended, Job: "d", Token: last.Token, Body: longer},
-		{Kind: protocol.Truncated, Job: "d", Token: last.Token, Body: &protocol.Cut{End: sale.End, Text: "reserved"}},
+		{Kind: protocol.Truncated, Job: "d", Token: last.Token, Body: &protocol.Truncation{End: sale.End, Text: "reserved"}},
 		{Kind: protocol.SubjobVacated, Job: "d", Token: last.Token},
 		{Kind: protocol.Quarantined, Slice: slice, At: v.now, Token: job.Token{Epoch: 9}, Body: &protocol.Reason{Text: "stuck"}},
 		{Kind: protocol.QuarantineLifted, Slice: slice},

@@ -127,7 +127,7 @@ func (c *cast) fact(now quantity.Instant, f *protocol.Fact) {
 			c.measure(now, of)
 		}
 	case protocol.Truncated:
-		c.ends[f.Token] = f.Body.(*protocol.Cut).End
+		c.ends[f.Token] = f.Body.(*protocol.Truncation).End
 	case protocol.SubjobEnded:
 		delete(c.ends, f.Token)
 		of, is := c.of[f.Token]

@@ -47,7 +47,7 @@ func (o *oracle) fact(now quantity.Instant, f *protocol.Fact) {
 		l.end = f.Body.(*protocol.Extent).End
 		o.apart(f.Token, l)
 	case protocol.Truncated:
-		o.leases[f.Token].end = f.Body.(*protocol.Cut).End
+		o.leases[f.Token].end = f.Body.(*protocol.Truncation).End
 	case protocol.SubjobStarted:
 		l := o.leases[f.Token]
 		l.running = true

@@ -99,7 +99,7 @@ type cutShort struct {
 
 func truncations(facts []protocol.Fact) (list []cutShort) {
 	for _, f := range facts {
-		if c, ok := f.Body.(*protocol.Cut); ok {
+		if c, ok := f.Body.(*protocol.Truncation); ok {
 			list = append(list, cutShort{f.Token, c.End, c.Text})
 		}
 	}

@@ -65,7 +65,7 @@ func (n *Node) takeInventory(now quantity.Instant, stock *protocol.Stock, out *p
 	}
 	for _, s := range n.inventory.All() {
 		n.quarantine.Booted(now, s, out)
-		n.reservations.GiveWay(now, s, out)
+		n.reservations.TruncateForOthers(now, s, out)
 		n.quarantine.EndLost(now, s, out)
 	}
 	n.announce(now, out)

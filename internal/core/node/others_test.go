@@ -13,7 +13,7 @@ import (
 )
 
 func othersHold(s job.SliceID, list ...protocol.Reservation) protocol.Message {
-	return protocol.Message{Kind: protocol.Foreign, From: executor, Body: &protocol.Intrusion{Slice: s, Holds: list}}
+	return protocol.Message{Kind: protocol.Foreign, From: executor, Body: &protocol.Intrusion{Slice: s, Closures: list}}
 }
 
 func stock(found []protocol.Found, ids ...job.SliceID) protocol.Message {

@@ -396,7 +396,7 @@ func TestStorm(t *testing.T) {
 						Truncate: rapid.Bool().Draw(t, "truncate"),
 					}
 					r.Start, r.End = span(t)
-					i.Holds = append(i.Holds, r)
+					i.Closures = append(i.Closures, r)
 				}
 				s.deliver(protocol.Message{Kind: protocol.Foreign, From: executor, Body: i})
 			},

@@ -79,7 +79,7 @@ func (n *Node) Cuts(now quantity.Instant, r protocol.Reservation) ([]status.Cut,
 	}
 	var list []status.Cut
 	for _, s := range targets {
-		for _, c := range n.runner.Cuts(now, s, &r) {
+		for _, c := range n.runner.Truncations(now, s, &r) {
 			t := c.Terms()
 			if len(t.Also) > 0 && slices.ContainsFunc(list, func(o status.Cut) bool { return o.Token == t.Token }) {
 				continue // it holds several slices

@@ -126,7 +126,7 @@ func TestWishesAreHeardAgainAfterARestart(t *testing.T) {
 	w.step(said)
 	w.after(giving.Gathers)
 	w.recorded(protocol.Truncated)
-	cut := w.last[0].Body.(*protocol.Cut).End
+	cut := w.last[0].Body.(*protocol.Truncation).End
 	w.restart()
 	w.now = w.now.Add(10 * time.Second)
 	w.step(said)
@@ -138,9 +138,9 @@ func TestWishesAreHeardAgainAfterARestart(t *testing.T) {
 	w.after(2 * time.Second)
 	kept := w.n.giving.Keeper().Places()
 	same(t, "places", len(kept), 1)
-	same(t, "what is cut", fmt.Sprint(kept[0].Cut), "[a]")
+	same(t, "what is cut", fmt.Sprint(kept[0].Stops), "[a]")
 	for _, f := range w.facts {
-		if c, ok := f.Body.(*protocol.Cut); ok && (f.Token != a || c.End > cut) {
+		if c, ok := f.Body.(*protocol.Truncation); ok && (f.Token != a || c.End > cut) {
 			t.Errorf("%v is cut to end after %v", f.Token, c.End.Sub(t0))
 		}
 	}

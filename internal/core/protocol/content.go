@@ -114,8 +114,8 @@ type Terms struct {
 	Rank Rank
 }
 
-// Cut is an end that was moved closer, and why.
-type Cut struct {
+// Truncation is an end that was moved closer, and why.
+type Truncation struct {
 	End  quantity.Instant
 	Text string
 }
@@ -147,5 +147,5 @@ func (*Calibration) Body() {}
 func (*Lesson) Body()      {}
 func (*Reservation) Body() {}
 func (*Terms) Body()       {}
-func (*Cut) Body()         {}
+func (*Truncation) Body()  {}
 func (*SubjobEnd) Body()   {}

@@ -16,7 +16,7 @@ type Stock struct {
 	Found  []Found
 }
 
-// Shift moves a running subjob's end, earlier or later. Text says why, if it is cut.
+// Shift moves a running subjob's end, earlier or later. Text says why, if it is truncated.
 type Shift struct {
 	Range job.Range
 	End   quantity.Instant
@@ -36,17 +36,18 @@ type Intrusion struct {
 	// Present: a process that is not ours is there, and Text says which; nobody knows its end. Else none is.
 	Text    string
 	Present bool
-	// Holds are what else others have of it, or will: Kind, Start (0: since its first report), End (Never: not known), Every, Source (who,
-	// for people), Truncate. Of kind ForForeign it stays beyond its end, until it is not reported any more; every other is over at its end.
-	Holds []Reservation
+	// Closures are what else others have of it, or will: Kind, Start (0: since its first report), End (Never: not known), Every, Source
+	// (who, for people), Truncate. Of kind ForForeign it stays beyond its end, until it is not reported any more; every other is over at
+	// its end.
+	Closures []Reservation
 }
 
-// All are the holds that it tells of.
+// All are the closures that it tells of.
 func (i *Intrusion) All() []Reservation {
 	if !i.Present {
-		return slices.Clone(i.Holds)
+		return slices.Clone(i.Closures)
 	}
-	return append(slices.Clone(i.Holds), Reservation{Kind: ForForeign, End: quantity.Never, Source: i.Text})
+	return append(slices.Clone(i.Closures), Reservation{Kind: ForForeign, End: quantity.Never, Source: i.Text})
 }
 
 // Wishes are changes of those who wait for devices, and of the machines that have these (core/reclaim): each is whole and replaces the one

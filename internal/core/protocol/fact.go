@@ -98,7 +98,7 @@ const (
 	LeaseMade
 	// LeaseExtended: Token, Job [Extent].
 	LeaseExtended
-	// Truncated: Token, Job [Cut].
+	// Truncated: Token, Job [Truncation].
 	Truncated
 	// SubjobStarted: Token, Job, At.
 	SubjobStarted

@@ -65,8 +65,8 @@ func (p *pass) expectedGroups() (list []*expected) {
 	expects := map[ID]bool{}
 	kept := map[ID][]*Place{}
 	for _, id := range sortedKeys(p.places) {
-		if g := p.places[id]; g.Group != "" {
-			kept[g.Group] = append(kept[g.Group], g)
+		if pl := p.places[id]; pl.Group != "" {
+			kept[pl.Group] = append(kept[pl.Group], pl)
 		}
 	}
 	waiting := map[ID][]*Wish{}
@@ -80,10 +80,10 @@ func (p *pass) expectedGroups() (list []*expected) {
 		p.reconcile(e, kept[e.ID], waiting[e.ID])
 	}
 	for _, id := range sortedKeys(kept) {
-		for _, g := range kept[id] {
+		for _, pl := range kept[id] {
 			if !expects[id] {
-				p.missedTime(g, in(id))
-				p.drop(g)
+				p.missedTime(pl, in(id))
+				p.drop(pl)
 			}
 		}
 	}
@@ -92,9 +92,9 @@ func (p *pass) expectedGroups() (list []*expected) {
 
 // missedTime backs a queued group off if the time of its place came and it was not admitted: another group was, or something else keeps it
 // out.
-func (p *pass) missedTime(g *Place, in bool) {
-	if !in && g.scheduled() && p.now >= g.From && p.now >= p.backoffs[g.Group].until {
-		p.backOff(p.now, g.Group)
+func (p *pass) missedTime(pl *Place, in bool) {
+	if !in && pl.scheduled() && p.now >= pl.From && p.now >= p.backoffs[pl.Group].until {
+		p.backOff(p.now, pl.Group)
 	}
 }
 
@@ -103,7 +103,7 @@ func (p *pass) reconcile(e *expected, kept []*Place, waiting []*Wish) {
 	all := true
 	for k := range e.Parts {
 		x := &e.Parts[k]
-		of := slices.DeleteFunc(slices.Clone(kept), func(g *Place) bool { return g.Part != k })
+		of := slices.DeleteFunc(slices.Clone(kept), func(pl *Place) bool { return pl.Part != k })
 		drop := func(i int) {
 			p.drop(of[i])
 			of = slices.Delete(of, i, i+1)
@@ -115,7 +115,7 @@ func (p *pass) reconcile(e *expected, kept []*Place, waiting []*Wish) {
 					break
 				}
 				n--
-				if i := slices.IndexFunc(of, func(g *Place) bool { return g.Machine == machine }); i >= 0 {
+				if i := slices.IndexFunc(of, func(pl *Place) bool { return pl.Machine == machine }); i >= 0 {
 					drop(i)
 				}
 			}
@@ -126,9 +126,9 @@ func (p *pass) reconcile(e *expected, kept []*Place, waiting []*Wish) {
 				case p.places[w.ID] != nil:
 					n--
 				case len(of) > 0:
-					g := of[0]
+					pl := of[0]
 					drop(0)
-					p.handOver(g, w)
+					p.handOver(pl, w)
 					n--
 				}
 			}
@@ -136,13 +136,13 @@ func (p *pass) reconcile(e *expected, kept []*Place, waiting []*Wish) {
 		for n < len(of) {
 			drop(len(of) - 1)
 		}
-		for _, g := range of {
-			if e.from > g.From {
-				p.missedTime(g, false)
+		for _, pl := range of {
+			if e.from > pl.From {
+				p.missedTime(pl, false)
 			}
-			if g.From != e.from || g.Open != e.open {
-				g.reschedule(p.now, e)
-				p.touch(g.Machine)
+			if pl.From != e.from || pl.Open != e.open {
+				pl.reschedule(p.now, e)
+				p.touch(pl.Machine)
 			}
 		}
 		e.missing = append(e.missing, min(n, maxCopies)-len(of))
@@ -153,19 +153,19 @@ func (p *pass) reconcile(e *expected, kept []*Place, waiting []*Wish) {
 }
 
 // handOver gives a place that was kept ahead to a member that has come and wants it now.
-func (p *pass) handOver(g *Place, w *Wish) {
-	g.reschedule(p.now, &expected{until: quantity.Never})
-	g.Wish, g.Who, g.Equiv, g.Asks, g.Group, g.Part, g.freed = w.ID, w.Who, w.Equiv, w.Asks, "", 0, 0
-	g.Claims = p.demand(w, g, nil).claims
-	p.keep(g)
+func (p *pass) handOver(pl *Place, w *Wish) {
+	pl.reschedule(p.now, &expected{until: quantity.Never})
+	pl.Wish, pl.Who, pl.Equiv, pl.Asks, pl.Group, pl.Part, pl.freed = w.ID, w.Who, w.Equiv, w.Asks, "", 0, 0
+	pl.Claims = p.demand(w, pl, nil).claims
+	p.keep(pl)
 }
 
 // reschedule changes the time for which a place is kept.
-func (g *Place) reschedule(now quantity.Instant, e *expected) {
-	if g.scheduled() != (e.from != 0) || g.Open && !e.open {
-		g.At, g.freed, g.made = max(g.At, now.Add(g.Notice)), 0, now
+func (pl *Place) reschedule(now quantity.Instant, e *expected) {
+	if pl.scheduled() != (e.from != 0) || pl.Open && !e.open {
+		pl.At, pl.freed, pl.made = max(pl.At, now.Add(pl.Notice)), 0, now
 	}
-	g.From, g.Until, g.Open = e.from, e.until, e.open
+	pl.From, pl.Until, pl.Open = e.from, e.until, e.open
 }
 
 // keepAhead searches for places for groups that lack some, least recently searched first, for at most maxGroupSearches groups in one pass.
@@ -190,8 +190,8 @@ func (p *pass) keepAhead(list []*expected) {
 			p.retry[e.ID] = p.now.Add(retryDelay)
 			continue
 		}
-		for _, g := range places {
-			p.keep(g)
+		for _, pl := range places {
+			p.keep(pl)
 		}
 	}
 }
@@ -220,25 +220,25 @@ func (p *pass) placeAll(e *expected) (places []*Place) {
 			}
 			var best *candidate
 			for _, c := range at {
-				if c.g != nil && (best == nil || c.g.stopCost().compare(best.g.stopCost()) < 0) {
+				if c.place != nil && (best == nil || c.place.stopCost().compare(best.place.stopCost()) < 0) {
 					best = c
 				}
 			}
 			if best == nil {
 				return nil
 			}
-			g := best.g
+			pl := best.place
 			p.serial++
-			g.Wish = ID(fmt.Sprintf("%s/%d", e.ID, p.serial))
-			g.Claims, g.Group, g.Part, g.made = q.claims, e.ID, k, p.now
-			g.Search = Search{Machines: len(at), Known: len(p.names), Places: stopping(at), Free: len(at) - stopping(at)}
-			g.From, g.Until, g.Open = e.from, e.until, e.open
-			if g.scheduled() {
-				g.Closed = best.room.closedFor(g)
+			pl.Wish = ID(fmt.Sprintf("%s/%d", e.ID, p.serial))
+			pl.Claims, pl.Group, pl.Part, pl.made = q.claims, e.ID, k, p.now
+			pl.Search = Search{Machines: len(at), Known: len(p.names), Places: stopping(at), Free: len(at) - stopping(at)}
+			pl.From, pl.Until, pl.Open = e.from, e.until, e.open
+			if pl.scheduled() {
+				pl.Closed = best.room.closedFor(pl)
 			}
-			places = append(places, g)
-			more[g.Machine] = append(more[g.Machine], g)
-			best.refresh(q, more[g.Machine])
+			places = append(places, pl)
+			more[pl.Machine] = append(more[pl.Machine], pl)
+			best.refresh(q, more[pl.Machine])
 		}
 	}
 	return places
@@ -246,20 +246,20 @@ func (p *pass) placeAll(e *expected) (places []*Place) {
 
 // candidate is a machine with the place that the next member would get there; place is nil if there is none.
 type candidate struct {
-	room *room
-	base []*Place
-	g    *Place
+	room  *room
+	base  []*Place
+	place *Place
 }
 
 func (c *candidate) refresh(q *demand, more []*Place) {
 	c.room.places = append(slices.Clip(c.base), more...)
-	c.g, _ = c.room.find(q)
+	c.place, _ = c.room.find(q)
 }
 
 // stopping is on how many of these machines the next member's place would stop subjobs.
 func stopping(at []*candidate) (n int) {
 	for _, c := range at {
-		if c.g != nil && len(c.g.Cut) > 0 {
+		if c.place != nil && len(c.place.Stops) > 0 {
 			n++
 		}
 	}
@@ -282,11 +282,11 @@ func (p *pass) candidates(q *demand, e *expected, n int, more map[string][]*Plac
 		r := newRoom(m, p.now, p.on[m.Name], p.costs)
 		r.when = e.from
 		c := &candidate{room: r, base: r.places}
-		if c.refresh(q, more[m.Name]); c.g == nil {
+		if c.refresh(q, more[m.Name]); c.place == nil {
 			continue
 		}
 		list = append(list, c)
-		if len(c.g.Cut) == 0 {
+		if len(c.place.Stops) == 0 {
 			free++
 		}
 		if len(list) >= enoughMachines || free >= n {

@@ -8,57 +8,60 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Holds are the times of a machine's slices that are kept for wishes, in order of slice: the devices themselves, devices that share
+// Closures are the times of a machine's slices that are kept for wishes, in order of slice: the devices themselves, devices that share
 // counters with them, and the truncations of the subjobs in the way.
-func (k *Keeper) Holds(machine string) (list []Hold) {
+func (k *Keeper) Closures(machine string) (list []Closure) {
 	m, on := k.machines[machine], k.on[machine]
 	if m == nil || len(on) == 0 {
 		return nil
 	}
 	for i := range m.Pools {
-		list = append(list, m.Pools[i].holds(on)...)
+		list = append(list, m.Pools[i].closures(on)...)
 	}
 	for i := range m.Resources {
 		for n, who := range m.assign(&m.Resources[i], on) {
 			if who != nil {
-				list = append(list, Hold{Slice: m.Resources[i].Slices[n], End: quantity.Never, Who: who.Who})
+				list = append(list, Closure{Slice: m.Resources[i].Slices[n], End: quantity.Never, Who: who.Who})
 			}
 		}
 	}
-	for _, g := range on {
-		for _, id := range g.closedSlices() {
-			list = append(list, g.holds(id)...)
+	for _, pl := range on {
+		for _, id := range pl.closedSlices() {
+			list = append(list, pl.closures(id)...)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Hold) int { return cmp.Compare(a.Slice, b.Slice) })
+	slices.SortStableFunc(list, func(a, b Closure) int { return cmp.Compare(a.Slice, b.Slice) })
 	return list
 }
 
 // closedSlices are the slices closed for a place besides its devices.
-func (g *Place) closedSlices() []job.SliceID {
-	if g.scheduled() {
-		return g.Closed
+func (pl *Place) closedSlices() []job.SliceID {
+	if pl.scheduled() {
+		return pl.Closed
 	}
-	return g.Cut
+	return pl.Stops
 }
 
-// holds are the holds on one of these slices. A place for now closes it at once and truncates when the notice is over; a scheduled one
+// closures are those of one of these slices. A place for now closes it at once and truncates when the notice is over; a scheduled one
 // truncates at its time, which is announced now; an open one only closes.
-func (g *Place) holds(id job.SliceID) []Hold {
+func (pl *Place) closures(id job.SliceID) []Closure {
 	switch {
-	case g.scheduled():
-		return []Hold{{Slice: id, Start: g.From, End: g.Until, Who: g.Who, Truncate: true}}
-	case g.Open:
-		return []Hold{{Slice: id, End: quantity.Never, Who: g.Who}}
+	case pl.scheduled():
+		return []Closure{{Slice: id, Start: pl.From, End: pl.Until, Who: pl.Who, Truncate: true}}
+	case pl.Open:
+		return []Closure{{Slice: id, End: quantity.Never, Who: pl.Who}}
 	}
-	return []Hold{{Slice: id, End: quantity.Never, Who: g.Who}, {Slice: id, Start: g.At, End: quantity.Never, Who: g.Who, Truncate: true}}
+	return []Closure{
+		{Slice: id, End: quantity.Never, Who: pl.Who},
+		{Slice: id, Start: pl.At, End: quantity.Never, Who: pl.Who, Truncate: true},
+	}
 }
 
 // occupant is the use of a device: whether it is ours, until when, and the place it is kept for, if any.
 type occupant struct {
-	ours bool
-	end  quantity.Instant
-	keep *Place
+	ours    bool
+	end     quantity.Instant
+	keptFor *Place
 }
 
 // occupants are those who have devices of the pool, by the device's index.
@@ -72,20 +75,20 @@ func (p *Pool) occupants() map[int]occupant {
 	return has
 }
 
-// holds are those on slices of the pool for places that are wanted now. A subjob that is about to leave a kept device does not count.
-func (p *Pool) holds(places []*Place) (list []Hold) {
+// closures are those of slices of the pool for places that are wanted now. A subjob that is about to leave a kept device does not count.
+func (p *Pool) closures(places []*Place) (list []Closure) {
 	has := p.occupants()
 	var first *Place
-	for _, g := range places {
-		if g.scheduled() {
+	for _, pl := range places {
+		if pl.scheduled() {
 			continue
 		}
-		for _, at := range g.Devices {
+		for _, at := range pl.Devices {
 			if i, there := p.find(at); there {
 				if y, taken := has[i]; !taken || y.ours {
-					has[i] = occupant{end: quantity.Never, keep: g}
+					has[i] = occupant{end: quantity.Never, keptFor: pl}
 					if first == nil {
-						first = g
+						first = pl
 					}
 				}
 			}
@@ -99,10 +102,10 @@ func (p *Pool) holds(places []*Place) (list []Hold) {
 		if s == nil {
 			continue
 		}
-		h := Hold{Slice: p.Devices[p.Layout[i]].Slice, End: s.end}
+		h := Closure{Slice: p.Devices[p.Layout[i]].Slice, End: s.end}
 		switch {
-		case s.keep != nil:
-			h.Who = s.keep.Who
+		case s.keptFor != nil:
+			h.Who = s.keptFor.Who
 		case without[i] == nil: // there is enough beside what others have, but not beside what is kept as well
 			h.Who = first.Who
 		default:
@@ -160,39 +163,39 @@ func (p *Pool) occupied(has map[int]occupant) []*occupant {
 	return held
 }
 
-// assign says for which place each slice of a resource is kept now: first the slices cut for it, then the highest that are free, then the
-// highest of ours. Which of the counted devices a Pod will get is not known; ours are sold from the lowest up.
+// assign says for which place each slice of a resource is kept now: first the slices whose subjobs stop for it, then the highest that are
+// free, then the highest of ours. Which of the counted devices a Pod will get is not known; ours are sold from the lowest up.
 func (m *Machine) assign(r *Resource, places []*Place) []*Place {
 	seats := make([]*Place, len(r.Slices))
 	now := slices.DeleteFunc(slices.Clone(places), (*Place).scheduled)
 	left := make([]int64, len(now))
-	for i, g := range now {
-		left[i] = amount(g.Asks, r.Name)
+	for i, pl := range now {
+		left[i] = amount(pl.Asks, r.Name)
 	}
-	fill := func(fits func(g *Place, id job.SliceID) bool) {
-		for i, g := range now {
+	fill := func(fits func(pl *Place, id job.SliceID) bool) {
+		for i, pl := range now {
 			for n := len(r.Slices) - 1; n >= 0 && left[i] > 0; n-- {
-				if seats[n] == nil && r.Others[n] == 0 && fits(g, r.Slices[n]) {
-					seats[n] = g
+				if seats[n] == nil && r.Others[n] == 0 && fits(pl, r.Slices[n]) {
+					seats[n] = pl
 					left[i]--
 				}
 			}
 		}
 	}
-	fill(func(g *Place, id job.SliceID) bool { return slices.Contains(g.Cut, id) })
+	fill(func(pl *Place, id job.SliceID) bool { return slices.Contains(pl.Stops, id) })
 	fill(func(_ *Place, id job.SliceID) bool { return m.tenant(id) == nil })
 	fill(func(*Place, job.SliceID) bool { return true })
 	return seats
 }
 
-// closedFor are the slices that are not for sale from the time of a scheduled place on: those cut for it, and those that it takes or shares
-// counters with.
-func (r *room) closedFor(g *Place) []job.SliceID {
-	list := slices.Clone(g.Cut)
-	for _, a := range g.Asks {
-		list = append(list, r.extraSlices(a, g)...)
+// closedFor are the slices that are not for sale from the time of a scheduled place on: those that stop for it, and those that it takes or
+// shares counters with.
+func (r *room) closedFor(pl *Place) []job.SliceID {
+	list := slices.Clone(pl.Stops)
+	for _, a := range pl.Asks {
+		list = append(list, r.extraSlices(a, pl)...)
 	}
-	all := append(slices.Clip(r.places), g)
+	all := append(slices.Clip(r.places), pl)
 	for i := range r.Pools {
 		p := &r.Pools[i]
 		has := p.occupants()
@@ -205,8 +208,8 @@ func (r *room) closedFor(g *Place) []job.SliceID {
 		for _, o := range all {
 			for _, at := range o.Devices {
 				if k, there := p.find(at); there {
-					has[k] = occupant{end: quantity.Never, keep: o}
-					mine = mine || o == g
+					has[k] = occupant{end: quantity.Never, keptFor: o}
+					mine = mine || o == pl
 				}
 			}
 		}
@@ -214,7 +217,7 @@ func (r *room) closedFor(g *Place) []job.SliceID {
 			continue
 		}
 		for n, s := range p.occupied(has) {
-			if s != nil && s.keep != nil {
+			if s != nil && s.keptFor != nil {
 				list = append(list, p.Devices[p.Layout[n]].Slice)
 			}
 		}
@@ -223,22 +226,22 @@ func (r *room) closedFor(g *Place) []job.SliceID {
 	return slices.Compact(list)
 }
 
-// extraSlices are the slices of a resource that a place takes beyond those cut for it: the highest that are free by then.
-func (r *room) extraSlices(a Ask, g *Place) (list []job.SliceID) {
+// extraSlices are the slices of a resource that a place takes beyond those that stop for it: the highest that are free by then.
+func (r *room) extraSlices(a Ask, pl *Place) (list []job.SliceID) {
 	x := r.resource(a.Resource)
 	if x == nil {
 		return nil
 	}
 	n := a.N
 	for _, id := range x.Slices {
-		if slices.Contains(g.Cut, id) {
+		if slices.Contains(pl.Stops, id) {
 			n--
 		}
 	}
 	seats := r.assign(x, r.places)
 	for i := len(x.Slices) - 1; i >= 0 && n > 0; i-- {
 		id := x.Slices[i]
-		if seats[i] == nil && !r.busy(id, x.Others[i]) && !slices.Contains(g.Cut, id) {
+		if seats[i] == nil && !r.busy(id, x.Others[i]) && !slices.Contains(pl.Stops, id) {
 			list = append(list, id)
 			n--
 		}
@@ -250,5 +253,5 @@ func (r *room) extraSlices(a Ask, g *Place) (list []job.SliceID) {
 func (r *room) busy(id job.SliceID, others quantity.Instant) bool {
 	t := r.tenant(id)
 	return t != nil && !r.gone(t.End) || others != 0 && !r.gone(others) ||
-		slices.ContainsFunc(r.places, func(g *Place) bool { return slices.Contains(g.closedSlices(), id) })
+		slices.ContainsFunc(r.places, func(pl *Place) bool { return slices.Contains(pl.closedSlices(), id) })
 }

@@ -18,8 +18,8 @@ func (k *Keeper) Decide(now quantity.Instant, costs Costs) Decision {
 	p := &pass{Keeper: k, now: now, costs: costs, rooms: map[string]*room{}, changed: map[string]bool{}}
 	coming := p.expectedGroups()
 	for _, id := range sortedKeys(k.places) {
-		if g := k.places[id]; !p.keeps(g) {
-			p.drop(g)
+		if pl := k.places[id]; !p.stillNeeded(pl) {
+			p.drop(pl)
 		}
 	}
 	k.forget(now, func(id ID) bool { return k.wishes[id] != nil })

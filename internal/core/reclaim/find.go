@@ -7,23 +7,23 @@ import (
 )
 
 // find chooses the subjobs to stop on the machine for a demand, and their cost; false if stopping all that may be stopped is not enough.
-func (r *room) find(q *demand) (g *Place, ok bool) {
+func (r *room) find(q *demand) (pl *Place, ok bool) {
 	r.bounded = false
-	g = &Place{Wish: q.id, Who: q.who, Equiv: q.equiv, Machine: r.Name, Asks: q.asks}
-	if !r.findCounted(q.asks, g) || !r.findDevices(q.wants, g) {
+	pl = &Place{Wish: q.id, Who: q.who, Equiv: q.equiv, Machine: r.Name, Asks: q.asks}
+	if !r.findCounted(q.asks, pl) || !r.findDevices(q.wants, pl) {
 		return nil, false
 	}
-	slices.Sort(g.Cut)
-	for _, id := range g.Cut {
+	slices.Sort(pl.Stops)
+	for _, id := range pl.Stops {
 		n, _ := r.notice(id)
-		g.Notice = max(g.Notice, n)
+		pl.Notice = max(pl.Notice, n)
 	}
-	g.At = r.now.Add(g.Notice)
-	return g, true
+	pl.At = r.now.Add(pl.Notice)
+	return pl, true
 }
 
-// findCounted adds to g the cheapest subjobs to stop for the counted devices that are short.
-func (r *room) findCounted(asks []Ask, g *Place) bool {
+// findCounted adds to a place the cheapest subjobs to stop for the counted devices that are short.
+func (r *room) findCounted(asks []Ask, pl *Place) bool {
 	for _, a := range asks {
 		short := a.N
 		if x := r.resource(a.Resource); x != nil {
@@ -38,7 +38,7 @@ func (r *room) findCounted(asks []Ask, g *Place) bool {
 				continue
 			}
 			short += n
-			if t.Slice != "" && r.stoppable(t.Slice) && !r.cut(t.Slice) {
+			if t.Slice != "" && r.stoppable(t.Slice) && !r.beingStopped(t.Slice) {
 				pieces, ids = append(pieces, Piece{Frees: []int64{n}, Cost: r.cost(t.Slice)}), append(ids, t.Slice)
 			}
 		}
@@ -48,7 +48,7 @@ func (r *room) findCounted(asks []Ask, g *Place) bool {
 			}
 			short += amount(before.Asks, a.Resource)
 			for i := range r.Tenants {
-				if t := &r.Tenants[i]; t.Slice != "" && !r.gone(t.End) && slices.Contains(before.Cut, t.Slice) {
+				if t := &r.Tenants[i]; t.Slice != "" && !r.gone(t.End) && slices.Contains(before.Stops, t.Slice) {
 					short -= amount(t.Asks, a.Resource)
 				}
 			}
@@ -58,18 +58,18 @@ func (r *room) findCounted(asks []Ask, g *Place) bool {
 		if !enough {
 			return false
 		}
-		g.Cost = g.Cost.Plus(chosen.Cost)
+		pl.Cost = pl.Cost.Plus(chosen.Cost)
 		for _, i := range chosen.Pieces {
-			g.Cut = append(g.Cut, ids[i])
+			pl.Stops = append(pl.Stops, ids[i])
 		}
 	}
 	return true
 }
 
-// findDevices adds to g the cheapest devices for all wants, and the subjobs to stop for them; false if there are none.
-func (r *room) findDevices(wants []want, g *Place) bool {
+// findDevices adds to a place the cheapest devices for all wants, and the subjobs to stop for them; false if there are none.
+func (r *room) findDevices(wants []want, pl *Place) bool {
 	pools := r.freePools()
-	found, bounded := pools.devices(wants, g)
+	found, bounded := pools.devices(wants, pl)
 	for _, x := range pools {
 		bounded = bounded || x.bounded
 	}

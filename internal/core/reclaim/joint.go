@@ -47,9 +47,9 @@ type joint struct {
 	cost  stopCost
 }
 
-// devices adds to g the cheapest devices for all wants, and the subjobs to stop for them; false if there are none. Alternatives are tried
-// in order of preference; the first combination that fits is taken. bounded: devices, or combinations, were left out.
-func (all freePools) devices(wants []want, g *Place) (found, bounded bool) {
+// devices adds to a place the cheapest devices for all wants, and the subjobs to stop for them; false if there are none. Alternatives are
+// tried in order of preference; the first combination that fits is taken. bounded: devices, or combinations, were left out.
+func (all freePools) devices(wants []want, pl *Place) (found, bounded bool) {
 	options := make([][]*option, len(wants))
 	for k := range wants {
 		for i := range wants[k].choices {
@@ -70,9 +70,9 @@ func (all freePools) devices(wants []want, g *Place) (found, bounded bool) {
 		bounded = bounded || j.tried > maxPrices
 		if j.found {
 			for _, p := range j.best {
-				g.Devices = append(g.Devices, At{p.pool.Name, p.d.Name})
+				pl.Devices = append(pl.Devices, DeviceRef{p.pool.Name, p.d.Name})
 			}
-			g.Cut, g.Cost = append(g.Cut, j.stops...), g.Cost.Plus(j.cost.Cost)
+			pl.Stops, pl.Cost = append(pl.Stops, j.stops...), pl.Cost.Plus(j.cost.Cost)
 			return true, bounded
 		}
 		k := len(chosen) - 1

@@ -73,7 +73,7 @@ func TestSeveralDevicesForOneWish(t *testing.T) {
 			k.Decide(at(time.Hour), nil)
 			got := "none"
 			if list := k.Places(); len(list) == 1 {
-				got = fmt.Sprint(list[0].Cut)
+				got = fmt.Sprint(list[0].Stops)
 			}
 			if got != c.want {
 				t.Errorf("cut are %s, want %s", got, c.want)
@@ -111,7 +111,7 @@ func TestRenamedIsACopy(t *testing.T) {
 		k.Wish(deviceWish("q", 1, "7g"))
 		k.Decide(at(time.Hour), nil)
 		for _, p := range k.Places() {
-			for _, id := range p.Cut {
+			for _, id := range p.Stops {
 				if id[:4] != "n/m/" {
 					t.Errorf("cut is %s", id)
 				}

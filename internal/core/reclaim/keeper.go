@@ -52,8 +52,9 @@ func setMember(list *[]string, name string, is bool) {
 // Wish adds or replaces a wish. It retains w, which must not change any more.
 func (k *Keeper) Wish(w *Wish) { k.wishes[w.ID] = w }
 
-// Drop removes a wish. served: it has what it wanted, or at least a machine, so the backoff of the wish and of its class is reset.
-func (k *Keeper) Drop(id ID, served bool) {
+// Withdraw removes a wish; its place goes with the next Decide. served: it has what it wanted, or at least a machine, so the backoff of the
+// wish and of its class is reset.
+func (k *Keeper) Withdraw(id ID, served bool) {
 	if w := k.wishes[id]; w != nil && served {
 		delete(k.backoffs, id)
 		delete(k.unused, w.Equiv)
@@ -83,7 +84,7 @@ func (k *Keeper) On(machine string) []*Place { return k.on[machine] }
 
 // demand is what a wish needs, less the shared claims that get their devices in another place, kept or in more; that place fixes the
 // machine (demand.on).
-func (k *Keeper) demand(w *Wish, g *Place, more []*Place) *demand {
+func (k *Keeper) demand(w *Wish, pl *Place, more []*Place) *demand {
 	q := &demand{id: w.ID, who: w.Who, equiv: w.Equiv, asks: w.Asks, where: &w.Where}
 	for i := range w.Claims {
 		c := &w.Claims[i]
@@ -91,7 +92,7 @@ func (k *Keeper) demand(w *Wish, g *Place, more []*Place) *demand {
 			continue
 		}
 		if c.Key != "" {
-			if other := k.placeOf(c.Key, g, more); other != nil {
+			if other := k.placeOf(c.Key, pl, more); other != nil {
 				q.on = other.Machine
 				continue
 			}
@@ -107,9 +108,9 @@ func (k *Keeper) demand(w *Wish, g *Place, more []*Place) *demand {
 // relist rebuilds the list of a machine's places.
 func (k *Keeper) relist(machine string) {
 	var list []*Place
-	for _, g := range k.places { //sluice:sorted the list is sorted next
-		if g.Machine == machine {
-			list = append(list, g)
+	for _, pl := range k.places { //sluice:sorted the list is sorted next
+		if pl.Machine == machine {
+			list = append(list, pl)
 		}
 	}
 	if len(list) == 0 {
@@ -121,15 +122,15 @@ func (k *Keeper) relist(machine string) {
 }
 
 // demandOf is the demand of the wish or member that a place is kept for; nil if it is not known any more.
-func (k *Keeper) demandOf(g *Place) *demand {
-	if g.Group == "" {
-		if w := k.wishes[g.Wish]; w != nil && !w.Blocked {
-			return k.demand(w, g, nil)
+func (k *Keeper) demandOf(pl *Place) *demand {
+	if pl.Group == "" {
+		if w := k.wishes[pl.Wish]; w != nil && !w.Blocked {
+			return k.demand(w, pl, nil)
 		}
 		return nil
 	}
-	if x := k.groups[g.Group]; x != nil && g.Part < len(x.Parts) && !x.Parts[g.Part].Like.Blocked {
-		return k.demand(&x.Parts[g.Part].Like, g, nil)
+	if x := k.groups[pl.Group]; x != nil && pl.Part < len(x.Parts) && !x.Parts[pl.Part].Like.Blocked {
+		return k.demand(&x.Parts[pl.Part].Like, pl, nil)
 	}
 	return nil
 }

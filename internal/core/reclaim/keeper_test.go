@@ -89,7 +89,7 @@ func TestUnusedPlaceIsReleased(t *testing.T) {
 	k.Hear(counted("m", 1, 1))
 	k.Wish(wish("p", 1))
 	k.Decide(at(0), nil)
-	if w := k.Why(at(0), "p"); w.Verdict != Kept || len(w.Place.Cut) != 1 {
+	if w := k.Why(at(0), "p"); w.Verdict != Kept || len(w.Place.Stops) != 1 {
 		t.Fatalf("it is %v", w)
 	}
 	k.Hear(counted("m", 1, 0)) // ours is gone
@@ -110,7 +110,7 @@ func TestUnusedPlaceIsReleased(t *testing.T) {
 	if k.Decide(at(12*time.Minute), nil); len(k.Places()) != 1 {
 		t.Fatal("the wish backs off for good")
 	}
-	k.Drop("p", true)
+	k.Withdraw("p", true)
 	d := k.Decide(at(13*time.Minute), nil)
 	if len(k.Places()) != 0 || !slices.Equal(d.Machines, []string{"m"}) || d.Again != quantity.Never {
 		t.Errorf("the decision is %+v", d)
@@ -163,7 +163,7 @@ func TestTakenPlaceIsReplaced(t *testing.T) {
 	m.Resources[0].Others[0] = quantity.Never
 	k.Hear(m)
 	k.Decide(at(31*time.Second), nil)
-	if got := k.Places(); len(got) != 1 || !slices.Equal(got[0].Cut, []job.SliceID{"m/1"}) {
+	if got := k.Places(); len(got) != 1 || !slices.Equal(got[0].Stops, []job.SliceID{"m/1"}) {
 		t.Errorf("kept are %v", got)
 	}
 }
@@ -198,8 +198,8 @@ func TestPlaceOfIsTheFirstByID(t *testing.T) {
 		for _, id := range []ID{"d", "b", "c", "a"} {
 			r.places[id] = &Place{Wish: id, Claims: []string{"x"}}
 		}
-		if g := r.placeOf("x", r.places["a"], nil); g.Wish != "b" {
-			t.Fatalf("it is %s", g.Wish)
+		if pl := r.placeOf("x", r.places["a"], nil); pl.Wish != "b" {
+			t.Fatalf("it is %s", pl.Wish)
 		}
 	}
 }

@@ -106,8 +106,8 @@ func (r *memory) maySearch(now quantity.Instant, id ID, of Equiv) bool {
 	if now < f.until {
 		return false
 	}
-	for _, g := range r.places { //sluice:sorted any one of them will do
-		if g.Equiv == of {
+	for _, pl := range r.places { //sluice:sorted any one of them will do
+		if pl.Equiv == of {
 			return false
 		}
 	}
@@ -115,19 +115,19 @@ func (r *memory) maySearch(now quantity.Instant, id ID, of Equiv) bool {
 }
 
 // recordUnused notes that a place was not used: its wish backs off, and its class prefers other machines.
-func (r *memory) recordUnused(now quantity.Instant, g *Place) {
-	if g.Group != "" {
-		r.handled[g.Group] = true // its member has not come yet, so it does not back off
+func (r *memory) recordUnused(now quantity.Instant, pl *Place) {
+	if pl.Group != "" {
+		r.handled[pl.Group] = true // its member has not come yet, so it does not back off
 		return
 	}
-	r.backOff(now, g.Wish)
-	f := r.unused[g.Equiv]
+	r.backOff(now, pl.Wish)
+	f := r.unused[pl.Equiv]
 	if f == nil {
 		f = &unusedPlaces{}
-		r.unused[g.Equiv] = f
+		r.unused[pl.Equiv] = f
 	}
-	if f.last = now; !slices.Contains(f.machines, g.Machine) {
-		f.machines = append(f.machines, g.Machine)
+	if f.last = now; !slices.Contains(f.machines, pl.Machine) {
+		f.machines = append(f.machines, pl.Machine)
 		f.machines = f.machines[max(0, len(f.machines)-maxUnusedMachines):]
 	}
 	if f.times++; f.times >= maxUnused {
@@ -159,14 +159,14 @@ func (r *memory) ownerBacksOff(now quantity.Instant, owners []string) bool {
 // placeOf finds the place, other than except, in which a shared claim gets its devices, also among more, which are about to be kept; nil if
 // none. There should be one at most; if not, it is that of the first wish by id.
 func (r *memory) placeOf(claim string, except *Place, more []*Place) (found *Place) {
-	for _, g := range more {
-		if slices.Contains(g.Claims, claim) {
-			return g
+	for _, pl := range more {
+		if slices.Contains(pl.Claims, claim) {
+			return pl
 		}
 	}
-	for _, g := range r.places { //sluice:sorted the first by id is found in any order
-		if g != except && slices.Contains(g.Claims, claim) && (found == nil || g.Wish < found.Wish) {
-			found = g
+	for _, pl := range r.places { //sluice:sorted the first by id is found in any order
+		if pl != except && slices.Contains(pl.Claims, claim) && (found == nil || pl.Wish < found.Wish) {
+			found = pl
 		}
 	}
 	return found

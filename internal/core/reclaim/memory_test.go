@@ -69,10 +69,10 @@ func TestPlacesAheadDoNotCountAgainstWishes(t *testing.T) {
 // TestCutIsNotCountedTwice: a subjob that is cut for one place frees nothing for another.
 func TestCutIsNotCountedTwice(t *testing.T) {
 	m := boards("m", "a", "b")
-	g := &Place{Wish: "p", Machine: "m", Devices: []At{{"d/m", "a"}}, Cut: []job.SliceID{"m/a"}}
-	r := newRoom(m, at(time.Hour), []*Place{g}, nil)
+	pl := &Place{Wish: "p", Machine: "m", Devices: []DeviceRef{{"d/m", "a"}}, Stops: []job.SliceID{"m/a"}}
+	r := newRoom(m, at(time.Hour), []*Place{pl}, nil)
 	q := &demand{id: "q", wants: []want{{choices: []Choice{{N: 1}}}}}
-	if got, ok := r.find(q); !ok || !slices.Equal(got.Cut, []job.SliceID{"m/b"}) || got.Devices[0].Device != "b" {
+	if got, ok := r.find(q); !ok || !slices.Equal(got.Stops, []job.SliceID{"m/b"}) || got.Devices[0].Device != "b" {
 		t.Errorf("given is %+v, %v; want b alone", got, ok)
 	}
 }

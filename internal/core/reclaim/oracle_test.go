@@ -144,24 +144,24 @@ func TestCheapestRoomAgainstBruteForce(t *testing.T) {
 		if !found {
 			return
 		}
-		g := got[0]
-		m := x.machines[slices.IndexFunc(x.machines, func(m *Machine) bool { return m.Name == g.Machine })]
+		pl := got[0]
+		m := x.machines[slices.IndexFunc(x.machines, func(m *Machine) bool { return m.Name == pl.Machine })]
 		p := &m.Pools[0]
 		left := slices.Clone(p.Total)
 		for i := range p.Devices {
-			if d := &p.Devices[i]; d.Holder != Nobody && !slices.Contains(g.Cut, d.Slice) {
+			if d := &p.Devices[i]; d.Holder != Nobody && !slices.Contains(pl.Stops, d.Slice) {
 				take(left, d.Uses, 1)
 			}
 		}
-		for _, a := range g.Devices {
+		for _, a := range pl.Devices {
 			i, _ := p.find(a)
 			if !suffices(left, p.Devices[i].Uses) {
 				t.Fatalf("it can't have %s: %v are left for %v", a.Device, left, p.Devices[i].Uses)
 			}
 			take(left, p.Devices[i].Uses, 1)
 		}
-		if len(g.Devices) != wanted {
-			t.Fatalf("it has %v, and wants %d", g.Devices, wanted)
+		if len(pl.Devices) != wanted {
+			t.Fatalf("it has %v, and wants %d", pl.Devices, wanted)
 		}
 	})
 }
@@ -194,8 +194,8 @@ func TestDecisionsAreReproducible(t *testing.T) {
 			}
 			for i := range wishes {
 				if round == 2 && i == gone {
-					one.Drop(wishes[i].ID, false)
-					other.Drop(wishes[i].ID, false)
+					one.Withdraw(wishes[i].ID, false)
+					other.Withdraw(wishes[i].ID, false)
 				}
 				if round < 2 {
 					one.Wish(wishes[i])
@@ -239,19 +239,19 @@ func TestPlacesFitTogether(t *testing.T) {
 			p := &m.Pools[0]
 			left, cut := slices.Clone(p.Total), map[job.SliceID]bool{}
 			kept := map[string]bool{}
-			for _, g := range k.On(m.Name) {
-				for _, id := range g.Cut {
+			for _, pl := range k.On(m.Name) {
+				for _, id := range pl.Stops {
 					if cut[id] {
 						t.Fatalf("%s is cut twice", id)
 					}
 					cut[id] = true
 				}
 			}
-			for _, g := range k.On(m.Name) {
-				for _, a := range g.Devices {
+			for _, pl := range k.On(m.Name) {
+				for _, a := range pl.Devices {
 					i, _ := p.find(a)
 					if d := &p.Devices[i]; kept[a.Device] || d.Holder == Others || d.Holder == Ours && !cut[d.Slice] {
-						t.Fatalf("%s of %v is somebody else's", a.Device, g)
+						t.Fatalf("%s of %v is somebody else's", a.Device, pl)
 					}
 					kept[a.Device] = true
 					take(left, p.Devices[i].Uses, 1)
@@ -286,14 +286,14 @@ func TestWhatIsSaidOfOtherWaysAgainstBruteForce(t *testing.T) {
 		if len(k.Places()) == 0 {
 			return
 		}
-		g := k.Places()[0]
-		if !g.Search.Whole {
-			t.Fatalf("not all of a small cluster was compared: %+v", g.Search)
+		pl := k.Places()[0]
+		if !pl.Search.Whole {
+			t.Fatalf("not all of a small cluster was compared: %+v", pl.Search)
 		}
 		best, found := stopCost{}, false
 		for _, m := range x.machines {
 			for i := range m.Pools[0].Devices { // the keeper's own copy: it decides no more
-				if d := &m.Pools[0].Devices[i]; slices.Contains(g.Cut, d.Slice) {
+				if d := &m.Pools[0].Devices[i]; slices.Contains(pl.Stops, d.Slice) {
 					d.Holder = Others
 				}
 			}
@@ -301,8 +301,8 @@ func TestWhatIsSaidOfOtherWaysAgainstBruteForce(t *testing.T) {
 				best, found = c, true
 			}
 		}
-		if found != (len(g.Spared) > 0) || found && g.Spared[0].stopCost() != best {
-			t.Fatalf("other ways are %v, and the cheapest costs %v (%v)", g.Spared, best, found)
+		if found != (len(pl.Spared) > 0) || found && pl.Spared[0].stopCost() != best {
+			t.Fatalf("other ways are %v, and the cheapest costs %v (%v)", pl.Spared, best, found)
 		}
 	})
 }

@@ -18,20 +18,20 @@ type pass struct {
 }
 
 // keep and drop are the only functions that add and remove places.
-func (p *pass) keep(g *Place) {
-	p.places[g.Wish] = g
-	if g.Group != "" {
+func (p *pass) keep(pl *Place) {
+	p.places[pl.Wish] = pl
+	if pl.Group != "" {
 		p.ahead++
 	}
-	p.touch(g.Machine)
+	p.touch(pl.Machine)
 }
 
-func (p *pass) drop(g *Place) {
-	delete(p.places, g.Wish)
-	if g.Group != "" {
+func (p *pass) drop(pl *Place) {
+	delete(p.places, pl.Wish)
+	if pl.Group != "" {
 		p.ahead--
 	}
-	p.touch(g.Machine)
+	p.touch(pl.Machine)
 }
 
 // touch marks the places on a machine as changed.

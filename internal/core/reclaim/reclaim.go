@@ -6,7 +6,7 @@
 // same victims. It has no clock and does not depend on map order. Its memory is soft: after a restart the same wishes are heard again.
 //
 // It knows neither Kubernetes nor Slurm, nor leases: the inventories (edge/inventory) translate from the cluster, and the owner of the
-// slices applies the holds (core/node).
+// slices applies the closures (core/node).
 package reclaim
 
 import (
@@ -241,7 +241,7 @@ type Place struct {
 	Equiv   Equiv
 	Machine string
 	// Devices and Asks are reserved. Claims are the keys of the shared claims that get their devices here.
-	Devices []At
+	Devices []DeviceRef
 	Asks    []Ask
 	Claims  []string
 	// Group and Part of the member it is kept for, which has not come yet; empty: it is for a wish. The member will want it from From (0:
@@ -250,22 +250,22 @@ type Place struct {
 	Part        int
 	From, Until quantity.Instant
 	Open        bool
-	// Closed are slices that are not sold, Cut those of ours whose subjobs end at At.
-	Closed, Cut []job.SliceID
-	At          quantity.Instant
-	Notice      time.Duration
-	// Cost of stopping what is in Cut, as of when it was chosen by Search. Spared are ways to make room that were not taken then, as they
+	// Closed are slices that are not sold, Stops those of ours whose subjobs stop at At.
+	Closed, Stops []job.SliceID
+	At            quantity.Instant
+	Notice        time.Duration
+	// Cost of stopping what is in Stops, as of when it was chosen by Search. Spared are ways to make room that were not taken then, as they
 	// were compared, at most maxSpared; none for a place that is kept ahead, since the next member may get them.
 	Cost   Cost
 	Search Search
 	Spared []Way
 
-	// made is when it was kept, freed when all that is in Cut was first seen gone; 0 before.
+	// made is when it was kept, freed when all that is in Stops was first seen gone; 0 before.
 	made, freed quantity.Instant
 }
 
-// At is a device, by its pool and its name.
-type At struct{ Pool, Device string }
+// DeviceRef is a device, by its pool and its name.
+type DeviceRef struct{ Pool, Device string }
 
 // Search is what a search for a place compared.
 type Search struct {
@@ -283,21 +283,22 @@ type Search struct {
 // Way is a way to make room for a wish: subjobs of one machine to stop, and the cost. Of one machine the ways have no subjob in common.
 type Way struct {
 	Machine string
-	Cut     []job.SliceID
+	Stops   []job.SliceID
 	Cost    Cost
 	// Avoided: the class left a place unused on the machine.
 	Avoided bool
 }
 
-func (w *Way) stopCost() stopCost { return stopCost{w.Cost, len(w.Cut)} }
+func (w *Way) stopCost() stopCost { return stopCost{w.Cost, len(w.Stops)} }
 
 // scheduled reports whether the place is for a known time rather than for now. That time may be past by up to unusedTimeout.
-func (g *Place) scheduled() bool { return g.From != 0 }
+func (pl *Place) scheduled() bool { return pl.From != 0 }
 
-func (g *Place) stopCost() stopCost { return stopCost{g.Cost, len(g.Cut)} }
+func (pl *Place) stopCost() stopCost { return stopCost{pl.Cost, len(pl.Stops)} }
 
-// Hold is time of a slice that is not for sale. Truncate: a subjob that overlaps it is truncated.
-type Hold struct {
+// Closure is time of a slice that is not for sale: a node makes a reservation of it, and no hold, since it does not lapse. Truncate: a
+// subjob that overlaps it is truncated.
+type Closure struct {
 	Slice      job.SliceID
 	Start, End quantity.Instant
 	Who        string

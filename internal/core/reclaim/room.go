@@ -106,9 +106,9 @@ func amount(asks []Ask, name string) (n int64) {
 // gone reports whether what ends at end is gone by when.
 func (r *room) gone(end quantity.Instant) bool { return r.when != 0 && end <= r.when }
 
-// cut reports whether the subjob on a slice is being stopped for a place already.
-func (r *room) cut(id job.SliceID) bool {
-	return slices.ContainsFunc(r.places, func(g *Place) bool { return (r.when != 0 || !g.scheduled()) && slices.Contains(g.Cut, id) })
+// beingStopped reports whether the subjob on a slice is being stopped for a place already.
+func (r *room) beingStopped(id job.SliceID) bool {
+	return slices.ContainsFunc(r.places, func(pl *Place) bool { return (r.when != 0 || !pl.scheduled()) && slices.Contains(pl.Stops, id) })
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
@@ -175,7 +175,7 @@ func (r *room) freePool(p *Pool) *freePool {
 			continue
 		}
 		switch {
-		case d.Holder == Ours && r.cut(d.Slice): // on its way out
+		case d.Holder == Ours && r.beingStopped(d.Slice): // on its way out
 			continue
 		case d.Holder == Ours && r.stoppable(d.Slice):
 			h.slice, h.cost = d.Slice, r.cost(d.Slice)
@@ -186,11 +186,11 @@ func (r *room) freePool(p *Pool) *freePool {
 		}
 		take(x.left, h.uses, 1)
 	}
-	for _, g := range r.places {
-		if r.when == 0 && g.scheduled() {
+	for _, pl := range r.places {
+		if r.when == 0 && pl.scheduled() {
 			continue
 		}
-		for _, at := range g.Devices {
+		for _, at := range pl.Devices {
 			if h := x.device(at); h != nil && !h.taken {
 				h.taken = true
 				take(x.left, h.uses, 1)
@@ -202,7 +202,7 @@ func (r *room) freePool(p *Pool) *freePool {
 }
 
 // device finds a device; nil if it is not in the pool.
-func (x *freePool) device(at At) *poolDevice {
+func (x *freePool) device(at DeviceRef) *poolDevice {
 	k, there := x.find(at)
 	if !there {
 		return nil
@@ -211,7 +211,7 @@ func (x *freePool) device(at At) *poolDevice {
 }
 
 // find is the index of a device; false if it is not in the pool.
-func (p *Pool) find(at At) (int, bool) {
+func (p *Pool) find(at DeviceRef) (int, bool) {
 	if at.Pool != p.Name {
 		return 0, false
 	}

@@ -81,36 +81,36 @@ func (s *Search) String() string {
 }
 
 // String says what the place is, and what it costs.
-func (g *Place) String() string {
-	text := "a place is kept on " + g.Machine
-	if g.Group != "" {
+func (pl *Place) String() string {
+	text := "a place is kept on " + pl.Machine
+	if pl.Group != "" {
 		text += " for one that is still to come"
 	}
-	if len(g.Cut) == 0 {
+	if len(pl.Stops) == 0 {
 		return text + ", where nothing has to be stopped"
 	}
 	switch {
-	case g.Open:
-		text += ": " + on(g.Cut) + " stops once that is admitted"
-	case g.scheduled():
-		text += ": " + on(g.Cut) + " stops when its time comes"
+	case pl.Open:
+		text += ": " + on(pl.Stops) + " stops once that is admitted"
+	case pl.scheduled():
+		text += ": " + on(pl.Stops) + " stops when its time comes"
 	default:
-		text += ": " + on(g.Cut) + " stops"
+		text += ": " + on(pl.Stops) + " stops"
 	}
-	return text + ", which loses " + g.Cost.String() + "; " + g.Basis()
+	return text + ", which loses " + pl.Cost.String() + "; " + pl.Basis()
 }
 
 // Basis is why these subjobs stop and no others, as far as others were compared.
-func (g *Place) Basis() string {
-	s, n := &g.Search, g.Search.Places
+func (pl *Place) Basis() string {
+	s, n := &pl.Search, pl.Search.Places
 	if !s.Last {
 		n -= s.Avoided
 	}
 	var text string
 	switch {
-	case s.Whole && len(g.Spared) == 0:
+	case s.Whole && len(pl.Spared) == 0:
 		text = "every way to make room for it stops some of that"
-		if len(g.Cut) == 1 {
+		if len(pl.Stops) == 1 {
 			text = "there is no other way to make room for it"
 		}
 	case s.Whole && (s.Last || s.Avoided == 0):
@@ -121,9 +121,9 @@ func (g *Place) Basis() string {
 	default:
 		text = "of what was compared, on " + number(n, "machine") + ", nothing loses less work"
 	}
-	if len(g.Spared) > 0 {
-		w := &g.Spared[0]
-		text += "; in its stead stopping " + on(w.Cut) + " (" + w.Machine + ") would lose " + w.Cost.String()
+	if len(pl.Spared) > 0 {
+		w := &pl.Spared[0]
+		text += "; in its stead stopping " + on(w.Stops) + " (" + w.Machine + ") would lose " + w.Cost.String()
 	}
 	if s.Last {
 		text += "; a place there was not used before, and there was none on another machine"
@@ -135,19 +135,19 @@ func (g *Place) Basis() string {
 }
 
 // Sparing is why a way to make room was not taken, for the subjobs that would have stopped.
-func (g *Place) Sparing(w *Way) string {
+func (pl *Place) Sparing(w *Way) string {
 	text := "stopping it would lose " + w.Cost.String()
-	if len(w.Cut) > 1 {
-		text = "stopping " + on(w.Cut) + " would lose " + w.Cost.String()
+	if len(w.Stops) > 1 {
+		text = "stopping " + on(w.Stops) + " would lose " + w.Cost.String()
 	}
-	if w.Avoided && !g.Search.Last {
+	if w.Avoided && !pl.Search.Last {
 		return text + "; machines where a place for the one that waits, or for others like it, was not used come last"
 	}
-	text += ", and stopping " + on(g.Cut) + " (" + g.Machine + ") loses "
+	text += ", and stopping " + on(pl.Stops) + " (" + pl.Machine + ") loses "
 	switch {
-	case g.Cost != w.Cost:
-		return text + g.Cost.String()
-	case len(g.Cut) != len(w.Cut):
+	case pl.Cost != w.Cost:
+		return text + pl.Cost.String()
+	case len(pl.Stops) != len(w.Stops):
 		return text + "as much with fewer subjobs"
 	}
 	return text + "as much"

@@ -15,10 +15,10 @@ func TestEveryReasonInWords(t *testing.T) {
 	}
 	a, b := []job.SliceID{"a"}, []job.SliceID{"b"}
 	place := func(change func(*Place)) *Place {
-		g := &Place{Machine: "m", Cut: a, Cost: minute(1, 9), Search: Search{Machines: 3, Known: 3, Places: 2, Whole: true},
-			Spared: []Way{{Machine: "n", Cut: b, Cost: minute(5, 2)}}}
-		change(g)
-		return g
+		pl := &Place{Machine: "m", Stops: a, Cost: minute(1, 9), Search: Search{Machines: 3, Known: 3, Places: 2, Whole: true},
+			Spared: []Way{{Machine: "n", Stops: b, Cost: minute(5, 2)}}}
+		change(pl)
+		return pl
 	}
 	for _, c := range []struct {
 		r    Reason
@@ -52,34 +52,34 @@ func TestEveryReasonInWords(t *testing.T) {
 			"kept: a place is kept on m: what runs on a stops, which loses 1m0s of work and 9m0s of sold time; nothing else that " +
 				"makes room for it loses less work; in its stead stopping what runs on b (n) would lose 5m0s of work and 2m0s of sold " +
 				"time"},
-		{Reason{Verdict: Kept, Place: place(func(g *Place) { g.Spared = nil })},
+		{Reason{Verdict: Kept, Place: place(func(pl *Place) { pl.Spared = nil })},
 			"kept: a place is kept on m: what runs on a stops, which loses 1m0s of work and 9m0s of sold time; there is no other way " +
 				"to make room for it"},
-		{Reason{Verdict: Kept, Place: place(func(g *Place) { g.Spared, g.Cut = nil, []job.SliceID{"a", "c"} })},
+		{Reason{Verdict: Kept, Place: place(func(pl *Place) { pl.Spared, pl.Stops = nil, []job.SliceID{"a", "c"} })},
 			"kept: a place is kept on m: what runs on a, c stops, which loses 1m0s of work and 9m0s of sold time; every way to make " +
 				"room for it stops some of that"},
-		{Reason{Verdict: Kept, Place: place(func(g *Place) { g.Search.Whole, g.Spared = false, nil })},
+		{Reason{Verdict: Kept, Place: place(func(pl *Place) { pl.Search.Whole, pl.Spared = false, nil })},
 			"kept: a place is kept on m: what runs on a stops, which loses 1m0s of work and 9m0s of sold time; of what was compared, " +
 				"on 2 machines, nothing loses less work"},
-		{Reason{Verdict: Kept, Place: place(func(g *Place) { g.Search.Avoided, g.Spared = 1, nil; g.Search.Whole = false })},
+		{Reason{Verdict: Kept, Place: place(func(pl *Place) { pl.Search.Avoided, pl.Spared = 1, nil; pl.Search.Whole = false })},
 			"kept: a place is kept on m: what runs on a stops, which loses 1m0s of work and 9m0s of sold time; of what was compared, " +
 				"on 1 machine, nothing loses less work"},
-		{Reason{Verdict: Kept, Place: place(func(g *Place) {
-			g.Search.Avoided, g.Search.Free, g.Spared[0].Avoided, g.Spared[0].Cost = 1, 1, true, Cost{}
+		{Reason{Verdict: Kept, Place: place(func(pl *Place) {
+			pl.Search.Avoided, pl.Search.Free, pl.Spared[0].Avoided, pl.Spared[0].Cost = 1, 1, true, Cost{}
 		})},
 			"kept: a place is kept on m: what runs on a stops, which loses 1m0s of work and 9m0s of sold time; nothing else that " +
 				"makes room for it loses less work, but on machines where a place for it, or for others like it, was not used; in its " +
 				"stead stopping what runs on b (n) would lose 0s of work and 0s of sold time; room that seems to be free on 1 machine " +
 				"was not used"},
-		{Reason{Verdict: Kept, Place: place(func(g *Place) { g.Search.Avoided, g.Search.Last, g.Spared = 2, true, nil })},
+		{Reason{Verdict: Kept, Place: place(func(pl *Place) { pl.Search.Avoided, pl.Search.Last, pl.Spared = 2, true, nil })},
 			"kept: a place is kept on m: what runs on a stops, which loses 1m0s of work and 9m0s of sold time; there is no other way " +
 				"to make room for it; a place there was not used before, and there was none on another machine"},
-		{Reason{Verdict: Kept, Place: place(func(g *Place) { g.Cut = nil })},
+		{Reason{Verdict: Kept, Place: place(func(pl *Place) { pl.Stops = nil })},
 			"kept: a place is kept on m, where nothing has to be stopped"},
-		{Reason{Verdict: Kept, Place: place(func(g *Place) { g.Group, g.Open, g.Search.Whole, g.Spared = "g", true, false, nil })},
+		{Reason{Verdict: Kept, Place: place(func(pl *Place) { pl.Group, pl.Open, pl.Search.Whole, pl.Spared = "g", true, false, nil })},
 			"kept: a place is kept on m for one that is still to come: what runs on a stops once that is admitted, which loses 1m0s " +
 				"of work and 9m0s of sold time; of what was compared, on 2 machines, nothing loses less work"},
-		{Reason{Verdict: Kept, Place: place(func(g *Place) { g.Group, g.From, g.Search.Whole, g.Spared = "g", 5, false, nil })},
+		{Reason{Verdict: Kept, Place: place(func(pl *Place) { pl.Group, pl.From, pl.Search.Whole, pl.Spared = "g", 5, false, nil })},
 			"kept: a place is kept on m for one that is still to come: what runs on a stops when its time comes, which loses 1m0s of " +
 				"work and 9m0s of sold time; of what was compared, on 2 machines, nothing loses less work"},
 	} {
@@ -91,24 +91,24 @@ func TestEveryReasonInWords(t *testing.T) {
 
 // TestWhyASubjobIsSparedInWords: by what decided, in the order in which costs are compared.
 func TestWhyASubjobIsSparedInWords(t *testing.T) {
-	g := &Place{Machine: "m", Cut: []job.SliceID{"a"}, Cost: Cost{time.Minute, time.Hour}}
+	pl := &Place{Machine: "m", Stops: []job.SliceID{"a"}, Cost: Cost{time.Minute, time.Hour}}
 	for _, c := range []struct {
 		w    Way
 		want string
 	}{
-		{Way{Cut: []job.SliceID{"b"}, Cost: Cost{2 * time.Minute, 0}},
+		{Way{Stops: []job.SliceID{"b"}, Cost: Cost{2 * time.Minute, 0}},
 			"stopping it would lose 2m0s of work and 0s of sold time, and stopping what runs on a (m) loses 1m0s of work and 1h0m0s " +
 				"of sold time"},
-		{Way{Cut: []job.SliceID{"b", "c"}, Cost: g.Cost},
+		{Way{Stops: []job.SliceID{"b", "c"}, Cost: pl.Cost},
 			"stopping what runs on b, c would lose 1m0s of work and 1h0m0s of sold time, and stopping what runs on a (m) loses as " +
 				"much with fewer subjobs"},
-		{Way{Cut: []job.SliceID{"b"}, Cost: g.Cost},
+		{Way{Stops: []job.SliceID{"b"}, Cost: pl.Cost},
 			"stopping it would lose 1m0s of work and 1h0m0s of sold time, and stopping what runs on a (m) loses as much"},
-		{Way{Cut: []job.SliceID{"b"}, Avoided: true},
+		{Way{Stops: []job.SliceID{"b"}, Avoided: true},
 			"stopping it would lose 0s of work and 0s of sold time; machines where a place for the one that waits, or for others like " +
 				"it, was not used come last"},
 	} {
-		if got := g.Sparing(&c.w); got != c.want {
+		if got := pl.Sparing(&c.w); got != c.want {
 			t.Errorf("it is\n%s\nwant\n%s", got, c.want)
 		}
 	}
@@ -165,7 +165,7 @@ func TestWhatWasCompared(t *testing.T) {
 			}
 			text := ""
 			for i := range got[0].Spared {
-				text += fmt.Sprint(" ", got[0].Spared[i].Cut)
+				text += fmt.Sprint(" ", got[0].Spared[i].Stops)
 			}
 			if text != "" && text[1:] != c.spared || text == "" && c.spared != "" {
 				t.Errorf("spared are%s, want %s", text, c.spared)

@@ -41,13 +41,13 @@ func (p *pass) serve() {
 			p.unfinished = true // the rest are served in the next pass
 			break
 		}
-		g, s, room := p.place(q)
+		pl, s, seemsFree := p.place(q)
 		switch {
-		case g != nil:
-			p.keep(g)
+		case pl != nil:
+			p.keep(pl)
 			delete(p.misses, miss{id: w.ID})
 			delete(p.misses, miss{shape: w.Equiv.Shape})
-		case room:
+		case seemsFree:
 			p.retry[w.ID] = p.now.Add(time.Second)
 		case q.on != "": // bound to one machine by a claim; wishes of its shape may find room elsewhere
 			p.retry[w.ID] = p.now.Add(retryDelay)
@@ -59,57 +59,57 @@ func (p *pass) serve() {
 	}
 }
 
-// keeps reports whether a place is still needed: while its wish waits, and for unusedTimeout once it is free. The time that our subjobs
-// need to stop does not count.
-func (p *pass) keeps(g *Place) bool {
-	if g.Group == "" && p.wishes[g.Wish] == nil {
+// stillNeeded reports whether a place is needed any longer: while its wish waits, and for unusedTimeout once it is free. The time that our
+// subjobs need to stop does not count.
+func (p *pass) stillNeeded(pl *Place) bool {
+	if pl.Group == "" && p.wishes[pl.Wish] == nil {
 		return false
 	}
 	switch {
-	case g.scheduled():
+	case pl.scheduled():
 		return true
-	case g.Open && p.now <= g.made.Add(openTimeout):
+	case pl.Open && p.now <= pl.made.Add(openTimeout):
 		return true
-	case g.Open:
-		p.handled[g.Group] = false
+	case pl.Open:
+		p.handled[pl.Group] = false
 		return false
 	}
-	m := p.machines[g.Machine]
-	if m != nil && slices.ContainsFunc(g.Cut, func(id job.SliceID) bool { return m.tenant(id) != nil }) {
-		if p.now <= g.At.Add(stopTimeout) {
+	m := p.machines[pl.Machine]
+	if m != nil && slices.ContainsFunc(pl.Stops, func(id job.SliceID) bool { return m.tenant(id) != nil }) {
+		if p.now <= pl.At.Add(stopTimeout) {
 			return true
 		}
-		p.recordUnused(p.now, g)
+		p.recordUnused(p.now, pl)
 		return false
 	}
-	g.freed = cmp.Or(g.freed, p.now)
-	if p.now > g.freed.Add(unusedTimeout) {
-		p.recordUnused(p.now, g)
+	pl.freed = cmp.Or(pl.freed, p.now)
+	if p.now > pl.freed.Add(unusedTimeout) {
+		p.recordUnused(p.now, pl)
 		return false
 	}
-	return !p.taken(g)
+	return !p.taken(pl)
 }
 
 // taken reports whether another workload took the place: our subjobs are gone, and yet there is no room for its wish. It happens since
 // kube-scheduler tries new Pods at once and retries waiting ones after a back-off.
-func (p *pass) taken(g *Place) bool {
-	m := p.machines[g.Machine]
+func (p *pass) taken(pl *Place) bool {
+	m := p.machines[pl.Machine]
 	if m == nil {
 		return true
 	}
-	q := p.demandOf(g)
+	q := p.demandOf(pl)
 	if q == nil {
 		return false
 	}
-	r := newRoom(m, p.now, without(p.on[m.Name], g), p.costs)
+	r := newRoom(m, p.now, without(p.on[m.Name], pl), p.costs)
 	more, ok := r.find(q)
-	return !ok || len(more.Cut) > 0
+	return !ok || len(more.Stops) > 0
 }
 
-// place finds the machine where making room for a demand costs least; nil if there is none. room: there seems to be room already, and the
-// scheduler gets its longest back-off to use it; after that the wish is assumed to be kept out there for a reason not modelled here, and
-// room is made elsewhere. Machines where its class left a place unused come last.
-func (p *pass) place(q *demand) (best *Place, s Search, room bool) {
+// place finds the machine where making room for a demand costs least; nil if there is none. seemsFree: there seems to be room already, and
+// the scheduler gets its longest back-off to use it; after that the wish is assumed to be kept out there for a reason not modelled here,
+// and room is made elsewhere. Machines where its class left a place unused come last.
+func (p *pass) place(q *demand) (best *Place, s Search, seemsFree bool) {
 	names := p.hosts
 	if q.on != "" {
 		names = []string{q.on}
@@ -121,9 +121,9 @@ func (p *pass) place(q *demand) (best *Place, s Search, room bool) {
 	since, waiting := p.freeSince[q.id]
 	seen := false
 	var last *Place
-	better := func(g *Place, best **Place) {
-		if *best == nil || cmp.Or(g.stopCost().compare((*best).stopCost()), strings.Compare(g.Machine, (*best).Machine)) < 0 {
-			*best = g
+	better := func(pl *Place, best **Place) {
+		if *best == nil || cmp.Or(pl.stopCost().compare((*best).stopCost()), strings.Compare(pl.Machine, (*best).Machine)) < 0 {
+			*best = pl
 		}
 	}
 	// Each wish begins at a different machine, and each later search elsewhere.
@@ -136,23 +136,23 @@ func (p *pass) place(q *demand) (best *Place, s Search, room bool) {
 			continue
 		}
 		r := p.room(m)
-		g, ok := r.find(q)
+		pl, ok := r.find(q)
 		s.Machines, s.Whole = s.Machines+1, s.Whole && !r.bounded
 		avoided := slices.Contains(unused, m.Name)
 		switch {
 		case !ok:
-		case len(g.Cut) == 0:
+		case len(pl.Stops) == 0:
 			seen = true
 			s.Free++
 		case avoided:
-			better(g, &last)
+			better(pl, &last)
 			s.Avoided++
 		default:
-			better(g, &best)
+			better(pl, &best)
 		}
-		if ok && len(g.Cut) > 0 {
+		if ok && len(pl.Stops) > 0 {
 			s.Places++
-			ways = append(ways, Way{g.Machine, g.Cut, g.Cost, avoided})
+			ways = append(ways, Way{pl.Machine, pl.Stops, pl.Cost, avoided})
 		}
 		if s.Machines >= maxMachines || s.Machines >= enoughMachines && best != nil {
 			s.Whole = s.Whole && i == len(names)-1
@@ -184,13 +184,13 @@ func (p *pass) spared(q *demand, best *Place, ways []Way) []Way {
 	ways = slices.DeleteFunc(ways, func(w Way) bool { return w.Machine == best.Machine })
 	r := *p.room(p.machines[best.Machine])
 	for taken := best; len(r.barred) < 2*maxSpared; {
-		r.barred = append(r.barred, taken.Cut...)
-		g, ok := r.find(q)
+		r.barred = append(r.barred, taken.Stops...)
+		pl, ok := r.find(q)
 		best.Search.Whole = best.Search.Whole && !r.bounded
-		if !ok || len(g.Cut) == 0 {
+		if !ok || len(pl.Stops) == 0 {
 			break
 		}
-		ways, taken = append(ways, Way{g.Machine, g.Cut, g.Cost, best.Search.Last}), g
+		ways, taken = append(ways, Way{pl.Machine, pl.Stops, pl.Cost, best.Search.Last}), pl
 	}
 	slices.SortStableFunc(ways, func(a, b Way) int {
 		switch {
@@ -204,6 +204,6 @@ func (p *pass) spared(q *demand, best *Place, ways []Way) []Way {
 	return ways[:min(len(ways), maxSpared)]
 }
 
-func without(list []*Place, g *Place) []*Place {
-	return slices.DeleteFunc(slices.Clone(list), func(o *Place) bool { return o == g })
+func without(list []*Place, pl *Place) []*Place {
+	return slices.DeleteFunc(slices.Clone(list), func(o *Place) bool { return o == pl })
 }

@@ -62,10 +62,10 @@ func (k *Keeper) Reasons(now quantity.Instant) (list []Reason) {
 		come[k.wishes[id].Group]++
 		list = append(list, k.Why(now, id))
 	}
-	for _, g := range k.Places() {
-		if k.wishes[g.Wish] == nil {
-			kept[g.Group] = true
-			list = append(list, k.Why(now, g.Wish))
+	for _, pl := range k.Places() {
+		if k.wishes[pl.Wish] == nil {
+			kept[pl.Group] = true
+			list = append(list, k.Why(now, pl.Wish))
 		}
 	}
 	for _, id := range sortedKeys(k.groups) {
@@ -80,9 +80,9 @@ func (k *Keeper) Reasons(now quantity.Instant) (list []Reason) {
 // Why is the state of a wish, or of a place that is kept ahead, with its reason.
 func (k *Keeper) Why(now quantity.Instant, id ID) Reason {
 	w, r := k.wishes[id], Reason{Wish: id}
-	if g := k.places[id]; g != nil {
-		r.Verdict, r.Place, r.Who, r.Group, r.Until = Kept, g, g.Who, g.Group, g.Until
-		if x := k.groups[g.Group]; x != nil {
+	if pl := k.places[id]; pl != nil {
+		r.Verdict, r.Place, r.Who, r.Group, r.Until = Kept, pl, pl.Who, pl.Group, pl.Until
+		if x := k.groups[pl.Group]; x != nil {
 			r.Since = x.Since
 		}
 	}
@@ -114,7 +114,7 @@ func refused(k *Keeper, now quantity.Instant, w *Wish, r *Reason) {
 		r.Verdict, r.Until, r.Times = BackingOff, k.backoffs[w.ID].until, k.backoffs[w.ID].times
 	case class != nil && now < class.until:
 		r.Verdict, r.Until, r.Times, r.Class = BackingOff, class.until, class.times, true
-	case class != nil && slices.ContainsFunc(k.Places(), func(g *Place) bool { return g.Equiv == w.Equiv }):
+	case class != nil && slices.ContainsFunc(k.Places(), func(pl *Place) bool { return pl.Equiv == w.Equiv }):
 		r.Verdict, r.Times, r.Class = InTurn, class.times, true
 	case k.freeSince[w.ID] != 0:
 		r.Verdict, r.Until = RoomFree, k.freeSince[w.ID].Add(schedulerBackoff)

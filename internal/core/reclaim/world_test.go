@@ -82,7 +82,7 @@ func deviceWish(id string, n int64, of string) *Wish {
 func told(k *Keeper, machines ...string) string {
 	var list []string
 	for _, m := range machines {
-		for _, h := range k.Holds(m) {
+		for _, h := range k.Closures(m) {
 			text := string(h.Slice)
 			if h.Start != 0 {
 				text += fmt.Sprintf(" from %v", h.Start.Sub(start))

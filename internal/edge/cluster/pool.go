@@ -21,9 +21,9 @@ type Pool struct {
 	Tolerates []string
 	// Calendar is when the pool is closed. Nothing is placed beyond the begin of a closing, and what runs then is cut short.
 	Calendar []Closing
-	// Notice is how long before its slice is reclaimed a subjob is warned. Default 30 s. Keeps: the pool gives nothing back.
-	Notice time.Duration
-	Keeps  bool
+	// Notice is how long before its slice is reclaimed a subjob is warned. Default 30 s. NeverGives: the pool gives nothing back.
+	Notice     time.Duration
+	NeverGives bool
 }
 
 // Class is a DeviceClass as it is used for subjobs.

@@ -176,13 +176,13 @@ func TestParseSlicePool(t *testing.T) {
 		Calendar: []cluster.Closing{
 			{Name: "serving", Start: moment("2026-03-02T08:00:00Z"), End: moment("2026-03-02T20:00:00Z"), Every: 24 * time.Hour},
 		},
-		Notice: 10 * time.Second, Keeps: true,
+		Notice: 10 * time.Second, NeverGives: true,
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got, err := ParseSlicePool("f", []byte(head+"spec: {extendedResources: [{name: nvidia.com/gpu}]}")); err != nil ||
-		got.Notice != DefaultNotice || got.Keeps || got.Resources[0].Speed != 0 {
+		got.Notice != DefaultNotice || got.NeverGives || got.Resources[0].Speed != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	const entry = "spec: {extendedResources: [{name: a/b}], " +

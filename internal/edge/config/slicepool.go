@@ -135,7 +135,7 @@ func ParseSlicePool(name string, data []byte) (p SlicePool, err error) {
 			p.Calendar = append(p.Calendar, closing(e.AsObject()))
 		}
 		back := o.Get("giveBack").AsObject()
-		p.Notice, p.Keeps = back.Get("notice").AsLength(), back.Get("never").Boolean(false)
+		p.Notice, p.NeverGives = back.Get("notice").AsLength(), back.Get("never").Boolean(false)
 	}
 	if err := c.Err(); err != nil {
 		return SlicePool{}, err

@@ -52,8 +52,8 @@ type Sighting struct {
 	Present bool
 	// Text says who, for people.
 	Text string
-	// Holds are the times for which others hold the slice, now or later; they replace the last report: see protocol.Intrusion.
-	Holds []protocol.Reservation
+	// Closures are the times for which others have the slice, now or later; they replace the last report: see protocol.Intrusion.
+	Closures []protocol.Reservation
 	// Restocked: the set of slices has changed; call Slices again. Slice is empty. What others hold of new slices was reported before.
 	Restocked bool
 	// Condition: the inventory has lost sight of who holds what, so nothing may be started, or sees it again. Slice is empty. nil: no
@@ -93,5 +93,5 @@ func (s Sighting) Message(named func(job.SliceID) job.SliceID) protocol.Message 
 		return protocol.Message{Kind: protocol.Wished, Body: &w}
 	}
 	return protocol.Message{Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: named(s.Slice), Present: s.Present, Text: s.Text,
-		Holds: s.Holds}}
+		Closures: s.Closures}}
 }

@@ -88,7 +88,7 @@ func (h *history) fact(now quantity.Instant, f *protocol.Fact) {
 			to := f.Body.(*protocol.Extent)
 			s.Range, s.End = to.Range, to.End
 		case protocol.Truncated:
-			s.End = min(s.End, f.Body.(*protocol.Cut).End)
+			s.End = min(s.End, f.Body.(*protocol.Truncation).End)
 		case protocol.SubjobStarted:
 			s.UsedStart = f.At
 		case protocol.SubjobVacated:

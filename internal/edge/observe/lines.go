@@ -43,7 +43,7 @@ func (l lines) fact(f *protocol.Fact) {
 	case protocol.Released:
 		l.log.Debug("released", "job", f.Job, "subjob", f.Token.String(), "reason", f.Body.(*protocol.ClaimEnd).Text)
 	case protocol.Truncated:
-		c := f.Body.(*protocol.Cut)
+		c := f.Body.(*protocol.Truncation)
 		l.log.Info("lease cut short", "subjob", f.Token.String(), "end", c.End.Time(), "reason", c.Text)
 	case protocol.ReservationMade:
 		r := f.Body.(*protocol.Reservation)

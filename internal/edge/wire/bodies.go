@@ -155,7 +155,7 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 		coder.Text(c, 1, &b.Slice)
 		coder.Text(c, 2, &b.Text)
 		coder.Boolean(c, 3, &b.Present)
-		coder.List(c, 4, &b.Holds, reservationFields)
+		coder.List(c, 4, &b.Closures, reservationFields)
 	}),
 	protocol.Wake: body(func(c *coder.Coder, b *protocol.Moment) {
 		coder.Instant(c, 1, &b.At)

@@ -56,7 +56,7 @@ var facts = [256]content{ //nolint:gochecknoglobals // a table, written to by no
 		return v
 	}),
 	protocol.LeaseExtended:   holds(extent),
-	protocol.Truncated:       holds(func(b *protocol.Cut) layout { return layout{end: &b.End, text: &b.Text} }),
+	protocol.Truncated:       holds(func(b *protocol.Truncation) layout { return layout{end: &b.End, text: &b.Text} }),
 	protocol.SubjobEnded:     needs(23, holds(func(b *protocol.SubjobEnd) layout { return layout{flag: &b.Bare, result: &b.Result} })),
 	protocol.ResultSettled:   holds(func(b *protocol.Acknowledgement) layout { return layout{span: &b.Range} }),
 	protocol.ReservationMade: holds(reservation),

@@ -151,7 +151,7 @@ func (g *guests) occupy(x *visitor) {
 	for _, id := range x.has {
 		hold := protocol.Reservation{Kind: protocol.ForForeign, End: end, Source: "guest " + x.Name}
 		g.machine.say(g.parties[x.party].Address, protocol.Message{
-			Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: id, Holds: []protocol.Reservation{hold}},
+			Kind: protocol.Foreign, Body: &protocol.Intrusion{Slice: id, Closures: []protocol.Reservation{hold}},
 		})
 	}
 }

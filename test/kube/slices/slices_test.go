@@ -100,7 +100,7 @@ func (w *world) hear(s inventory.Sighting) {
 	case s.Wishes != nil:
 		w.gives.Hear(quantity.At(time.Now()), s.Wishes)
 	case !s.Restocked:
-		w.holds[s.Slice] = s.Holds
+		w.holds[s.Slice] = s.Closures
 	}
 }
 

@@ -30,8 +30,8 @@ type Giver struct {
 	due quantity.Instant
 	// heard are the machines that were reported since the last decision.
 	heard []string
-	// holds are the slices with reservations, by machine.
-	holds map[string][]job.SliceID
+	// closed are the slices with closures for wishes, by machine.
+	closed map[string][]job.SliceID
 	// gained is when the progress of a subjob was last reported to have grown.
 	gained map[job.Token]gain
 	record record
@@ -45,7 +45,7 @@ type gain struct {
 // Hear records changed wishes, groups and machines.
 func (g *Giver) Hear(now quantity.Instant, b *protocol.Wishes) {
 	if g.keeper == nil {
-		g.keeper, g.holds = reclaim.New(), map[string][]job.SliceID{}
+		g.keeper, g.closed = reclaim.New(), map[string][]job.SliceID{}
 	}
 	for i := range b.Machines {
 		g.keeper.Hear(&b.Machines[i])
@@ -59,7 +59,7 @@ func (g *Giver) Hear(now quantity.Instant, b *protocol.Wishes) {
 		g.keeper.Wish(&b.Wishes[i])
 	}
 	for _, d := range b.Dropped {
-		g.keeper.Drop(d.ID, d.Served)
+		g.keeper.Withdraw(d.ID, d.Served)
 	}
 	for i := range b.Groups {
 		g.keeper.Expect(&b.Groups[i])
@@ -109,26 +109,26 @@ func (g *Giver) Decide(now quantity.Instant, n Node) {
 	g.heard = nil
 	slices.Sort(machines)
 	for _, m := range slices.Compact(machines) {
-		g.keep(m, n)
+		g.applyClosures(m, n)
 	}
 	g.record.note(now, chosen, n)
 }
 
-// keep updates the reservations of a machine's slices.
-func (g *Giver) keep(machine string, n Node) {
+// applyClosures makes the reservations of a machine's slices what the keeper's closures are now.
+func (g *Giver) applyClosures(machine string, n Node) {
 	of := map[job.SliceID][]protocol.Reservation{}
-	all := g.holds[machine]
-	delete(g.holds, machine)
-	for _, h := range g.keeper.Holds(machine) {
+	all := g.closed[machine]
+	delete(g.closed, machine)
+	for _, h := range g.keeper.Closures(machine) {
 		if len(of[h.Slice]) == 0 {
-			g.holds[machine] = append(g.holds[machine], h.Slice)
+			g.closed[machine] = append(g.closed[machine], h.Slice)
 		}
 		r := protocol.Reservation{Kind: protocol.ForReclaim, Start: h.Start, End: h.End, Source: h.Who, Truncate: h.Truncate}
 		if !slices.Contains(of[h.Slice], r) {
 			of[h.Slice] = append(of[h.Slice], r)
 		}
 	}
-	all = append(all, g.holds[machine]...)
+	all = append(all, g.closed[machine]...)
 	slices.Sort(all)
 	for _, id := range slices.Compact(all) {
 		n.Keep(id, of[id])
@@ -156,7 +156,7 @@ func (g *Giver) loss(now quantity.Instant, sold []Sold) (c reclaim.Cost, known b
 func (g *Giver) chosen(machines []string, n Node) (list []candidate) {
 	for _, m := range machines {
 		for _, p := range g.keeper.On(m) {
-			for _, id := range p.Cut {
+			for _, id := range p.Stops {
 				for _, l := range n.Sold(id) {
 					list = append(list, candidate{p, id, l})
 				}

@@ -79,7 +79,7 @@ func (r *record) note(now quantity.Instant, list []candidate, n Node) {
 func (r *record) spare(now quantity.Instant, p *reclaim.Place, n Node) {
 	for i := range p.Spared {
 		w := &p.Spared[i]
-		for _, id := range w.Cut {
+		for _, id := range w.Stops {
 			for _, l := range n.Sold(id) {
 				r.spares = r.add(r.spares, candidate{p, id, l}.step(now, spared, p.Sparing(w), l.End))
 			}
@@ -110,18 +110,18 @@ func (r *record) steps() []status.ReclaimStep {
 
 // placed says what is kept for a wish, and which subjobs stop for it.
 func placed(w *status.Wish, p *reclaim.Place, sold func(job.SliceID) []Sold) {
-	w.Machine, w.From, w.Open, w.Slices, w.Lost, w.Left = p.Machine, p.From, p.Open, slices.Clone(p.Cut), p.Cost.Lost, p.Cost.Left
+	w.Machine, w.From, w.Open, w.Slices, w.Lost, w.Left = p.Machine, p.From, p.Open, slices.Clone(p.Stops), p.Cost.Lost, p.Cost.Left
 	for _, d := range p.Devices {
 		w.Devices = append(w.Devices, d.Pool+"/"+d.Device)
 	}
 	switch {
-	case len(p.Cut) == 0 || p.Open:
+	case len(p.Stops) == 0 || p.Open:
 	case p.From != 0:
 		w.At = p.From
 	default:
 		w.At = p.At
 	}
-	for _, id := range p.Cut {
+	for _, id := range p.Stops {
 		for _, l := range sold(id) {
 			w.Subjobs = append(w.Subjobs, status.WishSubjob{Job: l.Job, Token: l.Token, Slice: id, End: l.End})
 		}

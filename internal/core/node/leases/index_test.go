@@ -54,7 +54,7 @@ func TestWhatAStepLooksAtIsAllThatIsDue(t *testing.T) {
 			"stop":    func(t *rapid.T) { w.Stop(w.now, &protocol.Message{Token: some(t).Token()}, &protocol.Halt{}, &w.out) },
 			"make way": func(t *rapid.T) {
 				s := w.Leases.inventory.Of("a")
-				w.MakeWay(w.now, s, &protocol.Reservation{Start: w.now.Add(2 * time.Second), End: w.now.Add(time.Hour)}, &w.out)
+				w.Truncate(w.now, s, &protocol.Reservation{Start: w.now.Add(2 * time.Second), End: w.now.Add(time.Hour)}, &w.out)
 			},
 			"time": func(t *rapid.T) {
 				w.now = w.now.Add(time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond)

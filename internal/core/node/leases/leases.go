@@ -150,7 +150,7 @@ func (b *Leases) apply(l *Lease, f *protocol.Fact) {
 			t.Peak = to.Peak
 		}
 	case protocol.Truncated:
-		c := f.Body.(*protocol.Cut)
+		c := f.Body.(*protocol.Truncation)
 		b.each(l, func(s *inventory.Slice) { s.Truncate(t.Token, c.End) })
 		t.End, t.Text = c.End, c.Text
 	case protocol.SubjobStarted:

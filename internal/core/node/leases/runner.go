@@ -429,23 +429,23 @@ func (u *Runner) TellExtended(in *protocol.Message, e *protocol.Extension, out *
 	u.mail.extended(l, in, e, out)
 }
 
-// Cut is a lease that a reservation takes time from: it ends at End, or, withdrawn, never begins.
-type Cut struct {
+// Truncation is a lease that a reservation takes time from: it ends at End, or, withdrawn, never begins.
+type Truncation struct {
 	*Lease
 	End       quantity.Instant
 	Withdrawn bool
 }
 
-// Cuts are the leases on a slice that r cuts short if it may. A running subjob is cut where the reservation begins, or a moment from now
-// if it has begun; what has not begun is withdrawn.
-func (u *Runner) Cuts(now quantity.Instant, s *inventory.Slice, r *protocol.Reservation) (list []Cut) {
+// Truncations are the leases on a slice that r truncates if it may. A running subjob ends where the reservation begins, or a moment from
+// now if it has begun; what has not begun is withdrawn.
+func (u *Runner) Truncations(now quantity.Instant, s *inventory.Slice, r *protocol.Reservation) (list []Truncation) {
 	for _, l := range u.leases.On(s) {
 		o, hit := timeline.Overlap(r, max(now, l.terms.Start), l.terms.End)
 		if !hit {
 			continue
 		}
 		if !l.Issued() {
-			list = append(list, Cut{l, o.Start, true})
+			list = append(list, Truncation{l, o.Start, true})
 			continue
 		}
 		end := o.Start
@@ -453,25 +453,26 @@ func (u *Runner) Cuts(now quantity.Instant, s *inventory.Slice, r *protocol.Rese
 			end = now.Add(u.cfg.CutGrace)
 		}
 		if end < l.terms.End { // else it is over by then
-			list = append(list, Cut{l, end, false})
+			list = append(list, Truncation{l, end, false})
 		}
 	}
 	return list
 }
 
-// MakeWay takes sold time back for a reservation that may cut it short. The homes learn it from the Results.
-func (u *Runner) MakeWay(now quantity.Instant, s *inventory.Slice, r *protocol.Reservation, out *protocol.Out) {
+// Truncate takes sold time back for a reservation that may truncate it: Truncated, or an end without a start. The homes learn it from the
+// Results.
+func (u *Runner) Truncate(now quantity.Instant, s *inventory.Slice, r *protocol.Reservation, out *protocol.Out) {
 	cause := "time taken (" + r.Kind.String() + ")"
 	if r.Source != "" {
 		cause += " by " + r.Source
 	}
-	for _, c := range u.Cuts(now, s, r) {
+	for _, c := range u.Truncations(now, s, r) {
 		if c.Withdrawn {
 			u.endUnstarted(now, c.Lease, "withdrawn: "+cause+" from "+inventory.Clock(c.End), out)
 			continue
 		}
 		u.record.Fact(out, protocol.Fact{Kind: protocol.Truncated, Token: c.terms.Token, Job: c.terms.Job,
-			Body: &protocol.Cut{End: c.End, Text: cause}})
+			Body: &protocol.Truncation{End: c.End, Text: cause}})
 		u.mail.deadline(c.Lease, out)
 	}
 }

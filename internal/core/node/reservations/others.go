@@ -10,13 +10,14 @@ import (
 	"sluice.dev/sluice/internal/core/timeline"
 )
 
-// What others hold of slices, or will, is as the inventory reports it: closed time without a fact. A restart hears it again.
+// What others have of slices, or will, is closed time as the inventory reports it, without a fact: a restart hears it again. It is no hold
+// (package holds), which is a grant of ours that lapses.
 
-// mostOthers is how many holds are kept apart on one slice. Any more close the slice from the first of them on.
+// mostOthers is how many closures are kept apart on one slice. Any more close the slice from the first of them on.
 const mostOthers = 64
 
-// Held replaces what others hold of a slice, Keep what is kept of it for those who wait. A hold that may truncate cuts short what runs in
-// its time.
+// Held replaces what others have of a slice, Keep what is kept of it for those who wait. A closure that may truncate does so to what runs
+// in its time.
 func (b *Reservations) Held(now quantity.Instant, s *inventory.Slice, others []protocol.Reservation, out *protocol.Out) {
 	b.replace(now, b.slot(s), others, b.slot(s).kept, out)
 }
@@ -49,10 +50,10 @@ func (b *Reservations) replace(now quantity.Instant, x *slot, others, kept []pro
 		}
 	}
 	b.changed(x)
-	b.GiveWay(now, x.slice, out)
+	b.TruncateForOthers(now, x.slice, out)
 }
 
-// counts is from when a hold counts that is reported to be there now: since its first report, whatever end was reported.
+// counts is from when a closure counts that is reported to be there now: since its first report, whatever end was reported.
 func (x *slot) counts(now quantity.Instant, r protocol.Reservation) quantity.Instant {
 	if r.Start != 0 {
 		return r.Start
@@ -64,8 +65,8 @@ func (x *slot) counts(now quantity.Instant, r protocol.Reservation) quantity.Ins
 	return now
 }
 
-// close takes a hold's time off the market, unless it is over. A present occupant stays for as long as the inventory reports it, whatever
-// end was announced; a hold that makes no sense stays for ever.
+// close takes a closure's time off the market, unless it is over. A present occupant stays for as long as the inventory reports it,
+// whatever end was announced; a closure that makes no sense stays for ever.
 func (x *slot) close(now quantity.Instant, k int, r protocol.Reservation) {
 	stays := r.Kind == protocol.ForForeign && r.Every == 0
 	switch {
@@ -80,7 +81,7 @@ func (x *slot) close(now quantity.Instant, k int, r protocol.Reservation) {
 	x.slice.CloseFor(k, r)
 }
 
-// changed marks what others hold of a slice as changed: its gaps, and what waits there to begin.
+// changed marks what others have of a slice as changed: its gaps, and what waits there to begin.
 func (b *Reservations) changed(x *slot) {
 	first := quantity.Never
 	for _, r := range x.slice.Others {
@@ -95,19 +96,19 @@ func (b *Reservations) changed(x *slot) {
 	x.slice.Mark()
 }
 
-// GiveWay cuts short what runs on a slice in the time that others may take. Before the boot is confirmed nobody knows what runs.
-func (b *Reservations) GiveWay(now quantity.Instant, s *inventory.Slice, out *protocol.Out) {
+// TruncateForOthers truncates what runs on a slice in the time that others may take. Before the boot is confirmed nobody knows what runs.
+func (b *Reservations) TruncateForOthers(now quantity.Instant, s *inventory.Slice, out *protocol.Out) {
 	if !b.parts.Inventory.Confirmed() {
 		return
 	}
 	for _, r := range s.Others {
 		if r.Truncate {
-			b.makeWay(now, s, &r, out)
+			b.takeBack(now, s, &r, out)
 		}
 	}
 }
 
-// Depart looks at what others were to hold until now.
+// Depart looks at what others were to have until now.
 func (b *Reservations) Depart(now quantity.Instant) {
 	for x, ok := b.departures.Due(now); ok; x, ok = b.departures.Due(now) {
 		for k, r := range x.slice.Others {
@@ -120,5 +121,5 @@ func (b *Reservations) Depart(now quantity.Instant) {
 	}
 }
 
-// Next is when what others hold of a slice is over.
+// Next is when what others have of a slice is over.
 func (b *Reservations) Next() quantity.Instant { return b.departures.Next() }

@@ -201,9 +201,9 @@ func (b *Reservations) record(r protocol.Reservation, out *protocol.Out) uint64 
 	return r.ID
 }
 
-// makeWay takes sold and held time back for a reservation that may cut it short.
-func (b *Reservations) makeWay(now quantity.Instant, s *inventory.Slice, r *protocol.Reservation, out *protocol.Out) {
-	b.parts.Runner.MakeWay(now, s, r, out)
+// takeBack takes sold and held time back for a reservation that may truncate it.
+func (b *Reservations) takeBack(now quantity.Instant, s *inventory.Slice, r *protocol.Reservation, out *protocol.Out) {
+	b.parts.Runner.Truncate(now, s, r, out)
 	b.parts.Holds.DropWithin(now, s.ID(), r)
 }
 
@@ -284,7 +284,7 @@ func (b *Reservations) Reserve(now quantity.Instant, in *protocol.Booking, out *
 		}
 		m.Overlaps = overlaps(s, &r, m.ID)
 		if r.Truncate {
-			b.makeWay(now, s, &r, out)
+			b.takeBack(now, s, &r, out)
 		}
 		made = append(made, m)
 	}

@@ -15,8 +15,8 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 )
 
-// keep stores what a subjob left under its name, and then reports its end.
-func (r *run) keep(*view) (time.Duration, error) {
+// storeAndReport stores what a subjob left under its name, and then reports its end.
+func (r *run) storeAndReport(*view) (time.Duration, error) {
 	quiet := executor.Every(r.e.o.Report, func() { r.report(true) })
 	err := r.e.shelf.stow(r.e.ctx, r.rec, r.said)
 	quiet()

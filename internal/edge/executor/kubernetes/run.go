@@ -61,7 +61,7 @@ func (r *run) step() (time.Duration, error) {
 	}
 	switch {
 	case r.said != nil:
-		return r.keep(&v)
+		return r.storeAndReport(&v)
 	case !r.whole:
 		if err := r.create(&v, now); err != nil { // retried after a pause
 			return forever, err

@@ -158,7 +158,7 @@ func TestAStoreThatIsStuckHoldsUpNoEnd(t *testing.T) {
 	nothing := newRun(e, *first.rec)
 	nothing.said = nothing.end(job.Lost, "gone", nothing.rec.End)
 	v := view{}
-	if _, err := nothing.keep(&v); err != nil {
+	if _, err := nothing.storeAndReport(&v); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -176,7 +176,7 @@ func TestAStoreThatIsStuckHoldsUpNoEnd(t *testing.T) {
 	}
 	some := newRun(e, *first.rec)
 	some.said = &pod.Said{Output: &pod.Left{Digest: store.Digest(strings.Repeat("a", 64)), Size: 1}}
-	go func() { _, _ = some.keep(&v) }()
+	go func() { _, _ = some.storeAndReport(&v) }()
 	eventually(t, "its home hears that it is being stored", func() bool { return storing.Load() > 2 })
 	before := storing.Load()
 	late := newRun(e, *first.rec)

@@ -74,7 +74,7 @@ func TestFractionsAddUpAsInKubernetes(t *testing.T) {
 			each[i] = text("use")
 		}
 		s := sceneOf(anyOf(), node("w"), fractioned(total, each...))
-		list, broken := gather(s.offers, nil)
+		list, broken := gather(s.resourceSlices, nil)
 		if len(list) != 1 || len(broken) > 0 {
 			t.Fatalf("%+v, %+v", list, broken)
 		}

@@ -44,7 +44,7 @@ type kueueWorkload struct {
 }
 
 // coming reads what a Workload will want; nil if it is over, deactivated, unreadable, or wants no device.
-func (s *slimmer) coming(o *unstructured.Unstructured, l *limit) *coming {
+func (s *slimmer) coming(o *unstructured.Unstructured, l *jobOrWorkload) *coming {
 	var w kueueWorkload
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &w); err != nil {
 		return nil // of an unknown shape
@@ -67,7 +67,7 @@ func (s *slimmer) coming(o *unstructured.Unstructured, l *limit) *coming {
 	for i := range w.Spec.PodSets {
 		set := &w.Spec.PodSets[i]
 		p := part{name: set.Name, n: int(set.Count),
-			like: &tenant{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}, kind: "workload", owner: l.of}}
+			like: &pod{ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName()}, kind: "workload", owner: l.of}}
 		for _, a := range w.Status.Admission.Sets {
 			if a.Name == set.Name && a.Count != nil {
 				p.n = int(*a.Count)

@@ -68,7 +68,7 @@ func counted(r *Resource, m *machine, number int64) (list []protocol.Slice, why 
 
 // seat gives every unit of a resource that others hold one of n numbers: the one it had before, else the highest without a Pod of ours,
 // since ours are sold from the lowest on, else the highest with one. Units beyond n get none: there our Pods are on their way out.
-func seat(n int, before map[int]types.UID, others []*tenant, units func(*tenant) int64, ours map[int]bool) map[int]types.UID {
+func seat(n int, before map[int]types.UID, others []*pod, units func(*pod) int64, ours map[int]bool) map[int]types.UID {
 	seats := map[int]types.UID{}
 	left := map[types.UID]int64{}
 	for _, t := range others {
@@ -85,7 +85,7 @@ func seat(n int, before map[int]types.UID, others []*tenant, units func(*tenant)
 			if _, taken := seats[k]; taken || free == ours[k] {
 				continue
 			}
-			if i := slices.IndexFunc(others, func(t *tenant) bool { return left[t.UID] > 0 }); i >= 0 {
+			if i := slices.IndexFunc(others, func(t *pod) bool { return left[t.UID] > 0 }); i >= 0 {
 				seats[k] = others[i].UID
 				left[others[i].UID]--
 			}

@@ -41,9 +41,9 @@ func (c counters) bear(uses []count) bool {
 // gather assembles pools from their parts, of the latest generation alone, ordered by driver and pool. While parts of a new generation are
 // missing the pool is what it was before, or is left out if that is not known. broken are pools of which Kubernetes allocates nothing, as
 // they contradict themselves.
-func gather(offers []*offer, before map[pooled]published) (list []published, broken []contradiction) {
-	byPool := map[pooled][]*offer{}
-	for _, o := range offers {
+func gather(resourceSlices []*resourceSlice, before map[pooled]published) (list []published, broken []contradiction) {
+	byPool := map[pooled][]*resourceSlice{}
+	for _, o := range resourceSlices {
 		k := pooled{o.driver, o.pool}
 		if all := byPool[k]; len(all) > 0 && all[0].generation < o.generation {
 			byPool[k] = nil
@@ -53,7 +53,7 @@ func gather(offers []*offer, before map[pooled]published) (list []published, bro
 		byPool[k] = append(byPool[k], o)
 	}
 	for k, parts := range byPool {
-		announced := func(a, b *offer) int { return cmp.Compare(a.parts, b.parts) }
+		announced := func(a, b *resourceSlice) int { return cmp.Compare(a.parts, b.parts) }
 		if int64(len(parts)) < slices.MaxFunc(parts, announced).parts {
 			if was, known := before[k]; known {
 				list = append(list, was)
@@ -261,7 +261,7 @@ const mostUnits = math.MaxInt64 / 4096
 
 // even counts each counter of a pool in one unit, so that sums of integers are exact: in the finest of its fractions, as far as its total
 // fits in that. parts are the pool's.
-func (p *published) even(parts []*offer) {
+func (p *published) even(parts []*resourceSlice) {
 	places := map[[2]string]int8{}
 	note := func(list []count) {
 		for _, c := range list {

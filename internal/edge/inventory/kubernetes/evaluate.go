@@ -19,23 +19,23 @@ import (
 // scene is all input of one machine's evaluation.
 type scene struct {
 	*machine
-	pools   []Pool
-	offers  []*offer
-	claims  []*claim  // with devices of a pool that is on the machine
-	tenants []*tenant // Pods bound to it
+	pools          []Pool
+	resourceSlices []*resourceSlice
+	claims         []*claim // with devices of a pool that is on the machine
+	pods           []*pod   // Pods bound to it
 	// pod finds any Pod by its key; limits is until when an owner lets its Pods run; class finds DeviceClasses.
-	pod    func(key string) *tenant
+	pod    func(key string) *pod
 	limits func(types.UID) quantity.Instant
 	class  classes
 	// likely estimates a Pod's end from earlier Pods of its owner; nil: no estimates.
-	likely func(*tenant) quantity.Instant
+	likely func(*pod) quantity.Instant
 	now    quantity.Instant
 }
 
 // stand is the result of an evaluation: a machine's slices by ID, and what others hold of each.
 type stand struct {
-	slices []protocol.Slice
-	holds  map[job.SliceID][]protocol.Reservation
+	slices   []protocol.Slice
+	closures map[job.SliceID][]protocol.Reservation
 	// pool that each slice is of.
 	pool map[job.SliceID]*Pool
 	// seats says, for each extended resource, which Pod is taken to hold which number (seat).
@@ -54,7 +54,7 @@ type stand struct {
 // evaluate computes which slices a machine has and what others hold of them. before is the last result, nil at first.
 func (s *scene) evaluate(before *stand) *stand {
 	x := &stand{
-		holds: map[job.SliceID][]protocol.Reservation{}, pool: map[job.SliceID]*Pool{}, seats: map[string]map[int]types.UID{},
+		closures: map[job.SliceID][]protocol.Reservation{}, pool: map[job.SliceID]*Pool{}, seats: map[string]map[int]types.UID{},
 		published: map[pooled]published{},
 		listed:    map[string]int64{}, fell: map[string]quantity.Instant{}, leftOut: omitted{}, faults: map[job.SliceID][]health.State{},
 	}
@@ -69,14 +69,14 @@ func (s *scene) evaluate(before *stand) *stand {
 	})
 	for i := range x.slices {
 		id := x.slices[i].ID
-		x.holds[id] = append(x.holds[id], closes(x.pool[id], s.machine)...)
+		x.closures[id] = append(x.closures[id], closes(x.pool[id], s.machine)...)
 		x.faults[id] = append(slices.Clip(x.faults[id]), s.broken...)
 	}
 	return x
 }
 
 func (s *scene) evaluatePublished(x *stand, before *stand) {
-	list, broken := gather(s.offers, before.published)
+	list, broken := gather(s.resourceSlices, before.published)
 	for k := range broken {
 		s.omit(x.leftOut, &broken[k])
 	}
@@ -85,7 +85,7 @@ func (s *scene) evaluatePublished(x *stand, before *stand) {
 		x.published[p.pooled] = *p
 		offered := p.layout(s.machine, s.pools, s.class, x.leftOut)
 		for id, r := range p.held(offered, s.stays(p)) {
-			x.holds[id] = append(x.holds[id], r)
+			x.closures[id] = append(x.closures[id], r)
 		}
 		for k := range offered {
 			x.slices = append(x.slices, offered[k].slice)
@@ -125,7 +125,7 @@ func (s *scene) stays(p *published) map[string]stay {
 					continue
 				}
 				y.ours = y.ours && t.ours // a claim's labels prove nothing, its Pod's seal does
-				h := s.hold(t)
+				h := s.closure(t)
 				last, y.who = max(last, h.End), h.Source
 			}
 			if len(c.by) > 0 {
@@ -174,10 +174,10 @@ func (s *scene) evaluateCounted(x *stand, before *stand) {
 				x.leftOut.add(&s.pools[i], int(n), "%s", why)
 				continue
 			}
-			others := map[types.UID]*tenant{}
-			var asking []*tenant
+			others := map[types.UID]*pod{}
+			var asking []*pod
 			ours := map[int]bool{}
-			for _, t := range s.tenants {
+			for _, t := range s.pods {
 				switch {
 				case t.ours && slices.ContainsFunc(list, func(s protocol.Slice) bool { return s.ID == t.slice }):
 					for n := range list {
@@ -187,30 +187,31 @@ func (s *scene) evaluateCounted(x *stand, before *stand) {
 					others[t.UID], asking = t, append(asking, t)
 				}
 			}
-			slices.SortFunc(asking, func(a, b *tenant) int { return strings.Compare(string(a.UID), string(b.UID)) })
-			x.seats[r.Name] = seat(len(list), before.seats[r.Name], asking, func(t *tenant) int64 { return t.need.asks[r.Name] }, ours)
+			slices.SortFunc(asking, func(a, b *pod) int { return strings.Compare(string(a.UID), string(b.UID)) })
+			x.seats[r.Name] = seat(len(list), before.seats[r.Name], asking, func(t *pod) int64 { return t.need.asks[r.Name] }, ours)
 			for k := s.counts[r.Name]; k < int64(len(list)); k++ {
-				x.holds[list[k].ID] = append(x.holds[list[k].ID], protocol.Reservation{Kind: protocol.ForMaintenance, End: quantity.Never,
+				id := list[k].ID
+				x.closures[id] = append(x.closures[id], protocol.Reservation{Kind: protocol.ForMaintenance, End: quantity.Never,
 					Source: "node " + s.Name + " has fewer of " + r.Name + " than a moment ago"})
 			}
 			for n, s2 := range list {
 				x.slices, x.pool[s2.ID] = append(x.slices, s2), &s.pools[i]
 				if uid, taken := x.seats[r.Name][n]; taken {
-					x.holds[s2.ID] = append(x.holds[s2.ID], s.hold(others[uid]))
+					x.closures[s2.ID] = append(x.closures[s2.ID], s.closure(others[uid]))
 				}
 			}
 		}
 	}
 }
 
-// hold is the reservation that a Pod makes on its devices.
-func (s *scene) hold(t *tenant) protocol.Reservation {
+// closure is the reservation that a Pod makes on its devices.
+func (s *scene) closure(t *pod) protocol.Reservation {
 	return protocol.Reservation{Kind: protocol.ForForeign, End: s.until(t), Source: cmp.Or(t.kind, "pod") + " " + t.Namespace + "/" +
 		t.Name}
 }
 
 // until is when a Pod is gone: at its stated latest, else as estimated.
-func (s *scene) until(t *tenant) quantity.Instant {
+func (s *scene) until(t *pod) quantity.Instant {
 	end := t.ends(s.limits)
 	if end != quantity.Never || s.likely == nil || t.ours || t.life.forever {
 		return end

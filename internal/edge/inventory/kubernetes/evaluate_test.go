@@ -26,27 +26,27 @@ func sceneOf(pools []Pool, n *corev1.Node, objects ...any) *scene {
 	slim := &slimmer{operator: "op"}
 	s := &scene{machine: slim.machine(n), pools: pools}
 	s.machine.pools = poolsOf(pools, s.machine)
-	pods, limits := map[string]*tenant{}, map[types.UID]quantity.Instant{}
+	pods, limits := map[string]*pod{}, map[types.UID]quantity.Instant{}
 	for _, o := range objects {
 		switch x := o.(type) {
 		case *corev1.Pod:
-			t := slim.tenant(x)
+			t := slim.pod(x)
 			if pods[x.Namespace+"/"+x.Name] = t; t.machine == n.Name {
-				s.tenants = append(s.tenants, t)
+				s.pods = append(s.pods, t)
 			}
 		case *resourcev1.ResourceSlice:
-			s.offers = append(s.offers, slim.offer(x))
+			s.resourceSlices = append(s.resourceSlices, slim.resourceSlice(x))
 		case []*resourcev1.ResourceSlice:
 			for _, y := range x {
-				s.offers = append(s.offers, slim.offer(y))
+				s.resourceSlices = append(s.resourceSlices, slim.resourceSlice(y))
 			}
 		case *resourcev1.ResourceClaim:
 			s.claims = append(s.claims, slim.claim(x))
-		case *limit:
+		case *jobOrWorkload:
 			limits[x.of] = x.end
 		}
 	}
-	s.pod = func(key string) *tenant { return pods[key] }
+	s.pod = func(key string) *pod { return pods[key] }
 	s.limits = func(of types.UID) quantity.Instant {
 		if end, there := limits[of]; there {
 			return end
@@ -61,7 +61,7 @@ func (x *stand) told() string {
 	var lines []string
 	for _, s := range x.slices {
 		line := string(s.ID)
-		for _, r := range x.holds[s.ID] {
+		for _, r := range x.closures[s.ID] {
 			end := "?"
 			if r.End != quantity.Never {
 				end = fmt.Sprint(r.End.Sub(at(0)))
@@ -83,22 +83,22 @@ func TestWhatOthersHoldOfAMachine(t *testing.T) {
 		objects []any
 		want    string
 	}{
-		{"counted, and nobody is there", []Pool{small()}, two, []any{pod("a", "cpu", "w"), pod("a", "elsewhere", "x", asks(mig, 1))},
+		{"counted, and nobody is there", []Pool{small()}, two, []any{newPod("a", "cpu", "w"), newPod("a", "elsewhere", "x", asks(mig, 1))},
 			"w/mig-1g.10gb.0\nw/mig-1g.10gb.1"},
-		{"a Pod with a deadline", []Pool{small()}, two, []any{pod("a", "p", "w", asks(mig, 1), lasts(time.Minute))},
+		{"a Pod with a deadline", []Pool{small()}, two, []any{newPod("a", "p", "w", asks(mig, 1), lasts(time.Minute))},
 			"w/mig-1g.10gb.0\nw/mig-1g.10gb.1 foreign until 1m30s for pod a/p"},
 		{"one without, beside one of ours", []Pool{small()}, two,
-			[]any{pod("a", "p", "w", asks(mig, 1)), pod("s", "sluice-op-1-2", "w", asks(mig, 1), ours("w/mig-1g.10gb.1"))},
+			[]any{newPod("a", "p", "w", asks(mig, 1)), newPod("s", "sluice-op-1-2", "w", asks(mig, 1), ours("w/mig-1g.10gb.1"))},
 			"w/mig-1g.10gb.0 foreign until ? for pod a/p\nw/mig-1g.10gb.1"},
-		{"its Job has the deadline", []Pool{small()}, two, []any{pod("a", "p", "w", asks(mig, 2), of("Job", "j")),
-			&limit{of: "uid-a-j", end: at(time.Hour)}},
+		{"its Job has the deadline", []Pool{small()}, two, []any{newPod("a", "p", "w", asks(mig, 2), of("Job", "j")),
+			&jobOrWorkload{of: "uid-a-j", end: at(time.Hour)}},
 			"w/mig-1g.10gb.0 foreign until 1h0m30s for pod a/p\nw/mig-1g.10gb.1 foreign until 1h0m30s for pod a/p"},
 		{"it is being deleted", []Pool{small()}, two,
-			[]any{pod("a", "p", "w", asks(mig, 1),
+			[]any{newPod("a", "p", "w", asks(mig, 1),
 				func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: t0.Add(9 * time.Second)} })},
 			"w/mig-1g.10gb.0\nw/mig-1g.10gb.1 foreign until 9s for pod a/p"},
 		{"init containers and sidecars", []Pool{small()}, node("w", has(mig, 4)),
-			[]any{pod("a", "p", "w", asks(mig, 1), func(p *corev1.Pod) {
+			[]any{newPod("a", "p", "w", asks(mig, 1), func(p *corev1.Pod) {
 				side, init := *p.Spec.Containers[0].DeepCopy(), *p.Spec.Containers[0].DeepCopy()
 				side.RestartPolicy, init.Resources.Limits[mig] = ptr(corev1.ContainerRestartPolicyAlways),
 					init.Resources.Limits[mig].DeepCopy()
@@ -106,7 +106,7 @@ func TestWhatOthersHoldOfAMachine(t *testing.T) {
 			})}, "w/mig-1g.10gb.0\nw/mig-1g.10gb.1\nw/mig-1g.10gb.2 foreign until ? for pod a/p\nw/mig-1g.10gb.3 foreign until ? for " +
 				"pod a/p"},
 		{"one of ours on a number that is gone", []Pool{small()}, two,
-			[]any{pod("s", "sluice-op-1", "w", asks(mig, 1), ours("w/mig-1g.10gb.7"))},
+			[]any{newPod("s", "sluice-op-1", "w", asks(mig, 1), ours("w/mig-1g.10gb.7"))},
 			"w/mig-1g.10gb.0\nw/mig-1g.10gb.1 foreign until ? for pod s/sluice-op-1"},
 		{"a cordon and taints", []Pool{{Name: "p", Tolerates: []string{"nvidia.com/gpu"}, Resources: small().Resources}},
 			node("w", has(mig, 1), func(n *corev1.Node) {
@@ -128,11 +128,12 @@ func TestWhatOthersHoldOfAMachine(t *testing.T) {
 		{"devices side by side", []Pool{migs("3g.40gb", "1g.10gb")}, node("w"), []any{partitionable("w")},
 			"w/gpu-0-mig-1g-6\nw/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3"},
 		{"somebody has one", []Pool{migs("3g.40gb")}, node("w"),
-			[]any{partitionable("w"), pod("a", "p", "w", claims("c"), lasts(time.Minute)),
+			[]any{partitionable("w"), newPod("a", "p", "w", claims("c"), lasts(time.Minute)),
 				resourceClaim("a", "c", allocated("w", "gpu-0-mig-3g-3", "p"))},
 			"w/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3 foreign until 1m30s for pod a/p"},
 		{"somebody has what it shares", []Pool{migs("3g.40gb")}, node("w"), []any{
-			partitionable("w"), pod("a", "p", "w", claims("c"), lasts(time.Minute)), pod("a", "q", "w", claims("d"), lasts(2*time.Minute)),
+			partitionable("w"), newPod("a", "p", "w", claims("c"), lasts(time.Minute)),
+			newPod("a", "q", "w", claims("d"), lasts(2*time.Minute)),
 			resourceClaim("a", "c", allocated("w", "gpu-0-mig-1g-1", "p")), resourceClaim("a", "d", allocated("w", "gpu-0-mig-1g-2", "q")),
 		}, "w/gpu-0-mig-3g-0 foreign until 2m30s for pod a/q\nw/gpu-0-mig-3g-3"},
 		{"ours is ours", []Pool{migs("3g.40gb")}, node("w"),
@@ -216,15 +217,15 @@ func TestSeats(t *testing.T) {
 					taken++
 				}
 			}
-			var others []*tenant
+			var others []*pod
 			units, total := map[types.UID]int64{}, 0
 			for i := range rapid.IntRange(0, 4).Draw(t, "Pods") {
 				uid := types.UID(rune('a' + i))
 				units[uid] = int64(rapid.IntRange(1, 3).Draw(t, "units"))
 				total += int(units[uid])
-				others = append(others, &tenant{ObjectMeta: metav1.ObjectMeta{UID: uid}})
+				others = append(others, &pod{ObjectMeta: metav1.ObjectMeta{UID: uid}})
 			}
-			seats := seat(n, before, others, func(t *tenant) int64 { return units[t.UID] }, ours)
+			seats := seat(n, before, others, func(t *pod) int64 { return units[t.UID] }, ours)
 			got, onOurs := map[types.UID]int64{}, 0
 			for k, uid := range seats {
 				if got[uid]++; got[uid] > units[uid] || k < 0 || k >= n {
@@ -342,7 +343,7 @@ func TestIDsStandWhateverHappens(t *testing.T) {
 	pools := []Pool{migs("3g.40gb", "1g.10gb"), small()}
 	n := node("w", has("nvidia.com/mig-1g.10gb", 3))
 	want := sceneOf(pools, n, partitionable("w")).evaluate(&stand{})
-	got := sceneOf(pools, n, partitionable("w"), pod("a", "p", "w", asks("nvidia.com/mig-1g.10gb", 2)),
+	got := sceneOf(pools, n, partitionable("w"), newPod("a", "p", "w", asks("nvidia.com/mig-1g.10gb", 2)),
 		resourceClaim("a", "c", allocated("w", "gpu-0-mig-7g-0"))).evaluate(want)
 	ids := func(x *stand) (list []job.SliceID) {
 		for _, s := range x.slices {
@@ -350,7 +351,7 @@ func TestIDsStandWhateverHappens(t *testing.T) {
 		}
 		return list
 	}
-	if !slices.Equal(ids(want), ids(got)) || len(want.holds) > len(got.holds) {
+	if !slices.Equal(ids(want), ids(got)) || len(want.closures) > len(got.closures) {
 		t.Errorf("%v, then %v", ids(want), ids(got))
 	}
 }
@@ -372,7 +373,7 @@ func TestADevicePluginStartsAnew(t *testing.T) {
 		s := &scene{machine: m, pools: []Pool{small()}, limits: func(types.UID) quantity.Instant { return quantity.Never }, now: at(c.at)}
 		before = s.evaluate(before)
 		held := 0
-		for _, list := range before.holds {
+		for _, list := range before.closures {
 			held += min(1, len(list))
 		}
 		if len(before.slices) != c.listed || held != c.held {

@@ -81,15 +81,15 @@ func (inv *Inventory) listRules() (cache.SharedIndexInformer, error) {
 	return nil, nil
 }
 
-// tainted are offers with the taints that rules add to their devices.
-func (inv *Inventory) tainted(offers []*offer) []*offer {
+// tainted are ResourceSlices with the taints that rules add to their devices.
+func (inv *Inventory) tainted(list []*resourceSlice) []*resourceSlice {
 	if inv.rules == nil {
-		return offers
+		return list
 	}
 	all := inv.rules.GetStore().List()
 	slices.SortFunc(all, func(a, b any) int { return strings.Compare(a.(*rule).Name, b.(*rule).Name) })
-	for i, o := range offers {
-		var own *offer // a copy: what is kept is immutable
+	for i, o := range list {
+		var own *resourceSlice // a copy: what is kept is immutable
 		for _, x := range all {
 			r := x.(*rule)
 			if !r.all || r.state == nil || r.driver != "" && r.driver != o.driver || r.pool != "" && r.pool != o.pool {
@@ -108,10 +108,10 @@ func (inv *Inventory) tainted(offers []*offer) []*offer {
 			}
 		}
 		if own != nil {
-			offers[i] = own
+			list[i] = own
 		}
 	}
-	return offers
+	return list
 }
 
 // broken are conditions of machines that say that their GPUs can't be used, with the status that says so. Each is of a machine as a whole.

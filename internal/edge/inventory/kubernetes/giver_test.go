@@ -36,7 +36,7 @@ func gives(inv *Inventory) *giver {
 
 func (g *giver) hear(s inventory.Sighting) {
 	if s.Slice != "" {
-		g.holds[s.Slice] = s.Holds
+		g.holds[s.Slice] = s.Closures
 	}
 	w := s.Wishes
 	if w == nil {
@@ -54,7 +54,7 @@ func (g *giver) hear(s inventory.Sighting) {
 		g.keeper.Wish(&w.Wishes[i])
 	}
 	for _, d := range w.Dropped {
-		g.keeper.Drop(d.ID, d.Served)
+		g.keeper.Withdraw(d.ID, d.Served)
 	}
 	for i := range w.Groups {
 		g.keeper.Expect(&w.Groups[i])
@@ -78,7 +78,7 @@ func (g *giver) decide() { g.keeper.Decide(g.inv.opts.Now(), g.costs) }
 func (g *giver) held() (list []inventory.Sighting) {
 	all := maps.Clone(g.holds)
 	for _, name := range slices.Sorted(maps.Keys(g.machines)) {
-		for _, h := range g.keeper.Holds(name) {
+		for _, h := range g.keeper.Closures(name) {
 			all[h.Slice] = append(slices.Clip(all[h.Slice]), protocol.Reservation{
 				Kind: protocol.ForReclaim, Start: h.Start, End: h.End, Source: h.Who, Truncate: h.Truncate,
 			})
@@ -86,7 +86,7 @@ func (g *giver) held() (list []inventory.Sighting) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		if len(all[id]) > 0 {
-			list = append(list, inventory.Sighting{Slice: id, Holds: all[id]})
+			list = append(list, inventory.Sighting{Slice: id, Closures: all[id]})
 		}
 	}
 	return list

@@ -35,19 +35,19 @@ type member struct {
 // groups are the Workloads whose Pods are to come, in order of ID, and which Pods are theirs.
 func (w *translator) groups(now quantity.Instant) (list []reclaim.Group, members map[types.UID]member) {
 	members = map[types.UID]member{}
-	for _, l := range by[*limit](w.of.workloads, byComing, reserved) {
+	for _, l := range by[*jobOrWorkload](w.of.workloads, byComing, reserved) {
 		if now <= l.coming.since.Add(recent) {
 			list = append(list, w.group(l, members))
 		}
 	}
-	heads := map[string][]*limit{}
-	for _, l := range by[*limit](w.of.workloads, byComing, pending) {
+	heads := map[string][]*jobOrWorkload{}
+	for _, l := range by[*jobOrWorkload](w.of.workloads, byComing, pending) {
 		q, there := get[*alias](w.of.queues, l.coming.queue)
 		if !there {
 			continue
 		}
 		all := heads[q.cluster]
-		if k, _ := slices.BinarySearchFunc(all, l, (*limit).compare); k < mostHeads {
+		if k, _ := slices.BinarySearchFunc(all, l, (*jobOrWorkload).compare); k < mostHeads {
 			all = slices.Insert(all, k, l)
 			heads[q.cluster] = all[:min(len(all), mostHeads)]
 		}
@@ -70,21 +70,21 @@ func (w *translator) groups(now quantity.Instant) (list []reclaim.Group, members
 }
 
 // compare is negative where Kueue admits l before o: by priority, then age.
-func (l *limit) compare(o *limit) int {
+func (l *jobOrWorkload) compare(o *jobOrWorkload) int {
 	return cmp.Or(cmp.Compare(o.coming.priority, l.coming.priority), cmp.Compare(l.coming.created, o.coming.created),
 		cmp.Compare(l.UID, o.UID))
 }
 
 // holder is a Workload with quota, and until when at the latest.
 type holder struct {
-	*limit
+	*jobOrWorkload
 	leaves quantity.Instant
 }
 
 // holders are those with quota of these ClusterQueues that must end, by when.
-func (w *translator) holders(now quantity.Instant, heads map[string][]*limit) map[string][]holder {
+func (w *translator) holders(now quantity.Instant, heads map[string][]*jobOrWorkload) map[string][]holder {
 	list := map[string][]holder{}
-	for _, l := range by[*limit](w.of.workloads, byComing, reserved) {
+	for _, l := range by[*jobOrWorkload](w.of.workloads, byComing, reserved) {
 		if len(heads[l.coming.cluster]) == 0 || l.end == quantity.Never {
 			continue
 		}
@@ -103,10 +103,10 @@ func (w *translator) holders(now quantity.Instant, heads map[string][]*limit) ma
 }
 
 // comesFree is when those who hold quota must have ended that together have as many devices as a Workload wants; false: that is not known.
-func (w *translator) comesFree(l *limit, holders []holder) (quantity.Instant, bool) {
+func (w *translator) comesFree(l *jobOrWorkload, holders []holder) (quantity.Instant, bool) {
 	lacks := w.devices(l)
 	for _, h := range holders {
-		for of, n := range w.devices(h.limit) {
+		for of, n := range w.devices(h.jobOrWorkload) {
 			lacks[of] -= n
 		}
 		enough := true
@@ -122,7 +122,7 @@ func (w *translator) comesFree(l *limit, holders []holder) (quantity.Instant, bo
 
 // devices counts what a Workload has or wants, by extended resource and device class. Of alternatives the first counts; a claim that its
 // Pods share counts once.
-func (w *translator) devices(l *limit) map[string]int64 {
+func (w *translator) devices(l *jobOrWorkload) map[string]int64 {
 	sum := map[string]int64{}
 	add := func(wants []want, n int64) {
 		for i := range wants {
@@ -153,15 +153,15 @@ func (w *translator) devices(l *limit) map[string]int64 {
 }
 
 // group is a Workload as its Pods are or would be. Those that are there are entered into members, unless that is nil.
-func (w *translator) group(l *limit, members map[types.UID]member) reclaim.Group {
+func (w *translator) group(l *jobOrWorkload, members map[types.UID]member) reclaim.Group {
 	g := reclaim.Group{ID: reclaim.ID(l.UID), Since: l.coming.since, Admitted: l.coming.admitted}
 	for _, of := range l.owned() {
 		g.Owners = append(g.Owners, string(of))
 	}
-	var pods []*tenant
+	var pods []*pod
 	if members != nil {
 		pods = w.of.podsOf(l.owned()...)
-		slices.SortFunc(pods, func(a, b *tenant) int { return cmp.Compare(a.UID, b.UID) })
+		slices.SortFunc(pods, func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })
 	}
 	for k := range l.coming.parts {
 		x := &l.coming.parts[k]
@@ -207,6 +207,6 @@ func (w *translator) labels(x *part) map[string]string {
 }
 
 // is reports whether a Pod belongs to the pod set: it asks for the same.
-func (x *part) is(t *tenant) bool {
+func (x *part) is(t *pod) bool {
 	return maps.Equal(x.like.need.asks, t.need.asks) && len(x.claims)+len(x.templates) == t.need.requests
 }

@@ -96,7 +96,7 @@ func inZone(n *corev1.Node) { n.Labels["zone"] = "a" }
 // ahead is what is held for who is to come: from when on, and what is cut short.
 func ahead(held []inventory.Sighting) (list []string) {
 	for _, s := range held {
-		for _, r := range s.Holds {
+		for _, r := range s.Closures {
 			if r.Kind != protocol.ForReclaim {
 				continue
 			}
@@ -119,12 +119,12 @@ func ahead(held []inventory.Sighting) (list []string) {
 // TestPlacesAreKeptForWhatIsToCome: for Pods that are not there yet, of what Kueue has let in or is about to.
 func TestPlacesAreKeptForWhatIsToCome(t *testing.T) {
 	const mig, waits = "nvidia.com/mig-1g.10gb", ", which waits for it"
-	wants := func(n int64) *corev1.Pod { return pod("a", "x", "", asks(mig, n)) }
+	wants := func(n int64) *corev1.Pod { return newPod("a", "x", "", asks(mig, n)) }
 	// A machine with two slices: one of ours for an hour, the other one is free.
-	half := []runtime.Object{node("v", has(mig, 2), inZone), pod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1),
+	half := []runtime.Object{node("v", has(mig, 2), inZone), newPod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1),
 		began(-time.Minute), lasts(time.Hour))}
 	// The other one is a Pod's of a Workload that may run for an hour from t0.
-	full := append(slices.Clip(half), pod("a", "h", "v", asks(mig, 1), of("Job", "h")))
+	full := append(slices.Clip(half), newPod("a", "h", "v", asks(mig, 1), of("Job", "h")))
 	holder := workload("h", 1, wants(1), hasQuota("Admitted"), runsFor(time.Hour))
 	elsewhere := node("v", has(mig, 2))
 	for _, c := range []struct {
@@ -156,7 +156,7 @@ func TestPlacesAreKeptForWhatIsToCome(t *testing.T) {
 		{"it waits for more than ends", nil, full, []*unstructured.Unstructured{workload("j", 2, wants(1)), holder}, nil},
 		{"who is first", nil, full, []*unstructured.Unstructured{workload("j", 1, wants(1)), workload("k", 1, wants(1), ranks(5)), holder},
 			[]string{"v/mig-1g.10gb.1 from 1h0m30s cut workload a/job-k" + waits}},
-		{"its pool keeps what it has", []Pool{{Name: "p", Resources: small().Resources, Keeps: true}}, half,
+		{"its pool keeps what it has", []Pool{{Name: "p", Resources: small().Resources, NeverGives: true}}, half,
 			[]*unstructured.Unstructured{workload("j", 2, wants(1), hasQuota("Admitted"))}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestPlacesAreKeptForWhatIsToCome(t *testing.T) {
 // TestDevicesAreKeptForWhatIsToCome: the same for claims that are made of a template.
 func TestDevicesAreKeptForWhatIsToCome(t *testing.T) {
 	made := resourceClaimTemplate("a", "gpu")
-	like := pod("a", "x", "", func(p *corev1.Pod) {
+	like := newPod("a", "x", "", func(p *corev1.Pod) {
 		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr("gpu")}}
 	})
 	o := options(serve(append(filled(), made)...))
@@ -203,13 +203,13 @@ func TestDevicesAreKeptForWhatIsToCome(t *testing.T) {
 func TestAPlaceIsHandedOver(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	c := serve(node("v", has(mig, 2), inZone),
-		pod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1), began(-time.Minute), lasts(time.Hour)),
-		pod("s", "sluice-op-2", "v", ours("v/mig-1g.10gb.1"), asks(mig, 1), began(-2*time.Minute), lasts(time.Hour)))
+		newPod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1), began(-time.Minute), lasts(time.Hour)),
+		newPod("s", "sluice-op-2", "v", ours("v/mig-1g.10gb.1"), asks(mig, 1), began(-2*time.Minute), lasts(time.Hour)))
 	var now atomic.Int64
 	now.Store(int64(at(0)))
 	o := options(c)
 	o.Pools, o.Now = []Pool{small()}, func() quantity.Instant { return quantity.Instant(now.Load()) }
-	o.Dynamic = kueueOf(workload("j", 1, pod("a", "x", "", asks(mig, 1)), hasQuota("Admitted")))
+	o.Dynamic = kueueOf(workload("j", 1, newPod("a", "x", "", asks(mig, 1)), hasQuota("Admitted")))
 	inv := opened(t, o)
 	g := gives(inv)
 	look := g.look
@@ -219,9 +219,9 @@ func TestAPlaceIsHandedOver(t *testing.T) {
 	}
 	now.Store(int64(at(10 * time.Second)))
 	ctx := t.Context()
-	check[*corev1.Pod](t)(c.CoreV1().Pods("a").Create(ctx, pod("a", "p", "", asks(mig, 1), of("Job", "j"), unplaced),
+	check[*corev1.Pod](t)(c.CoreV1().Pods("a").Create(ctx, newPod("a", "p", "", asks(mig, 1), of("Job", "j"), unplaced),
 		metav1.CreateOptions{}))
-	wait(t, func() bool { _, there := get[*tenant](inv.pods, "a/p"); return there })
+	wait(t, func() bool { _, there := get[*pod](inv.pods, "a/p"); return there })
 	look()
 	if got := cut(g.held()); !slices.Equal(got, []string{"v/mig-1g.10gb.0 at 30s for pod a/p, which waits for it"}) {
 		t.Fatalf("cut are %q", got)
@@ -233,8 +233,8 @@ func TestAPlaceIsHandedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	wait(t, func() bool {
-		_, waits := get[*tenant](inv.pods, "a/p")
-		_, runs := get[*tenant](inv.pods, "s/sluice-op-1")
+		_, waits := get[*pod](inv.pods, "a/p")
+		_, runs := get[*pod](inv.pods, "s/sluice-op-1")
 		return !waits && !runs
 	})
 	look()
@@ -255,17 +255,17 @@ func TestTheEndOfASetOfJobs(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	j := &batchv1.Job{ObjectMeta: meta("a", "j-0")}
 	j.OwnerReferences = []metav1.OwnerReference{{Kind: "JobSet", Name: "j", UID: "uid-a-j", Controller: ptr(true)}}
-	o := options(serve(node("v", has(mig, 1)), j, pod("a", "p", "v", asks(mig, 1), of("Job", "j-0"))))
-	o.Dynamic = kueueOf(workload("j", 1, pod("a", "x", "", asks(mig, 1)), hasQuota("Admitted"), runsFor(time.Hour)))
+	o := options(serve(node("v", has(mig, 1)), j, newPod("a", "p", "v", asks(mig, 1), of("Job", "j-0"))))
+	o.Dynamic = kueueOf(workload("j", 1, newPod("a", "x", "", asks(mig, 1)), hasQuota("Admitted"), runsFor(time.Hour)))
 	endsAt(t, opened(t, o), at(time.Hour+30*time.Second))
 }
 
 // TestWhoIsNotLetIn though its time came is no head any more: who is behind it may be next.
 func TestWhoIsNotLetIn(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
-	like := pod("a", "x", "", asks(mig, 1))
-	o := options(serve(node("v", has(mig, 2), inZone), pod("a", "h", "v", asks(mig, 1), of("Job", "h")),
-		pod("a", "i", "v", asks(mig, 1), of("Job", "i"))))
+	like := newPod("a", "x", "", asks(mig, 1))
+	o := options(serve(node("v", has(mig, 2), inZone), newPod("a", "h", "v", asks(mig, 1), of("Job", "h")),
+		newPod("a", "i", "v", asks(mig, 1), of("Job", "i"))))
 	var now atomic.Int64
 	now.Store(int64(at(0)))
 	o.Pools, o.Now = []Pool{small()}, func() quantity.Instant { return quantity.Instant(now.Load()) }
@@ -320,9 +320,9 @@ func ownedBy(pods ...string) func(map[string]any) {
 // on is kept from now on.
 func TestAPlaceForLaterIsHandedOver(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
-	like := pod("a", "x", "", asks(mig, 1))
-	o := options(serve(node("v", has(mig, 2), inZone), pod("a", "h", "v", asks(mig, 1), of("Job", "h")),
-		pod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1), began(-time.Minute), lasts(3*time.Hour))))
+	like := newPod("a", "x", "", asks(mig, 1))
+	o := options(serve(node("v", has(mig, 2), inZone), newPod("a", "h", "v", asks(mig, 1), of("Job", "h")),
+		newPod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1), began(-time.Minute), lasts(3*time.Hour))))
 	now := at(0)
 	o.Pools, o.Now = []Pool{small()}, func() quantity.Instant { return now }
 	o.Dynamic = kueueOf(workload("j", 1, like), workload("h", 1, like, hasQuota("Admitted"), runsFor(time.Hour)))
@@ -333,8 +333,8 @@ func TestAPlaceForLaterIsHandedOver(t *testing.T) {
 		t.Fatalf("held are %q, want %q", got, want)
 	}
 	now = at(time.Minute)
-	inv.loses(t, inv.pods, pod("a", "h", "v"))
-	inv.hears(t, inv.pods, pod("a", "p", "", asks(mig, 1), of("Job", "j"), unplaced))
+	inv.loses(t, inv.pods, newPod("a", "h", "v"))
+	inv.hears(t, inv.pods, newPod("a", "p", "", asks(mig, 1), of("Job", "j"), unplaced))
 	inv.hears(t, inv.workloads, workload("j", 1, like, hasQuota("Admitted")))
 	if got, want := look(), []string{"v/mig-1g.10gb.1 pod a/p, which waits for it"}; !slices.Equal(got, want) {
 		t.Errorf("held are %q, want %q", got, want)
@@ -347,13 +347,14 @@ func TestAPlaceForLaterIsHandedOver(t *testing.T) {
 // TestPodsThatAreTheirOwnWorkload are there when they are.
 func TestPodsThatAreTheirOwnWorkload(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
-	like := pod("a", "x", "", asks(mig, 1))
+	like := newPod("a", "x", "", asks(mig, 1))
 	for name, owners := range map[string][]string{"a plain Pod": {"p"}, "a group": {"p", "q"}} {
 		t.Run(name, func(t *testing.T) {
-			objects := []runtime.Object{node("v", has(mig, 4), inZone), pod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1)),
-				pod("s", "sluice-op-2", "v", ours("v/mig-1g.10gb.1"), asks(mig, 1))}
+			objects := []runtime.Object{node("v", has(mig, 4), inZone),
+				newPod("s", "sluice-op-1", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1)),
+				newPod("s", "sluice-op-2", "v", ours("v/mig-1g.10gb.1"), asks(mig, 1))}
 			for _, owner := range owners {
-				objects = append(objects, pod("a", owner, "v", asks(mig, 1)))
+				objects = append(objects, newPod("a", owner, "v", asks(mig, 1)))
 			}
 			o := options(serve(objects...))
 			o.Pools, o.Now = []Pool{small()}, func() quantity.Instant { return at(0) }
@@ -365,7 +366,7 @@ func TestPodsThatAreTheirOwnWorkload(t *testing.T) {
 				t.Errorf("held are %q", got)
 			}
 			for _, owner := range owners {
-				p, _ := get[*tenant](inv.pods, "a/"+owner)
+				p, _ := get[*pod](inv.pods, "a/"+owner)
 				if got := p.ends(inv.limit); got != at(time.Hour+30*time.Second) {
 					t.Errorf("%s ends after %v", owner, got.Sub(at(0)))
 				}
@@ -376,7 +377,7 @@ func TestPodsThatAreTheirOwnWorkload(t *testing.T) {
 
 // TestOneClaimOfAWorkload whose Pods share it has its devices once, and all of its Pods are where it is.
 func TestOneClaimOfAWorkload(t *testing.T) {
-	like := pod("a", "x", "", func(p *corev1.Pod) {
+	like := newPod("a", "x", "", func(p *corev1.Pod) {
 		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "all", ResourceClaimName: ptr("c")}}
 	})
 	beside := like.DeepCopy()

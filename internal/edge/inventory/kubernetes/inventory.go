@@ -173,8 +173,8 @@ func (inv *Inventory) Away() (since time.Time, err error) {
 	return inv.away.since()
 }
 
-// Watch reports changes of slices and of others' holds until ctx ends. It ignores its second argument: Pods have no process on this
-// machine to ask about.
+// Watch reports changes of slices and of what others have of them until ctx ends. It ignores its second argument: Pods have no process on
+// this machine to ask about.
 func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, report func(inventory.Sighting)) error {
 	unreachable := false
 	for {
@@ -205,7 +205,7 @@ func (inv *Inventory) Watch(ctx context.Context, _ func(job.SliceID, int) bool, 
 	}
 }
 
-// blind is how long the API server may be away before nothing is started any more: by then the holds may have changed.
+// blind is how long the API server may be away before nothing is started any more: by then others may have more.
 const blind = time.Minute
 
 // again is how often waiters are looked for where nothing changes.
@@ -238,7 +238,7 @@ func (inv *Inventory) rouse() {
 	}
 }
 
-// look evaluates dirty machines and returns what is to be reported, in this order: changed holds of slices that exist and the state of
+// look evaluates dirty machines and returns what is to be reported, in this order: what others have of slices that exist and the state of
 // GPUs, that the list of slices has changed, who waits for what, and last that slices which are gone are no longer held. So nothing is
 // started on a slice that looks free only because it is gone.
 func (inv *Inventory) look() (list []inventory.Sighting) {
@@ -259,8 +259,8 @@ func (inv *Inventory) look() (list []inventory.Sighting) {
 		}
 		after, m := inv.evaluate(name, before)
 		for i := range after.slices {
-			if id := after.slices[i].ID; inv.told.hold(id, after.holds[id]) {
-				list = append(list, inventory.Sighting{Slice: id, Holds: slices.Clone(after.holds[id])})
+			if id := after.slices[i].ID; inv.told.noteClosures(id, after.closures[id]) {
+				list = append(list, inventory.Sighting{Slice: id, Closures: slices.Clone(after.closures[id])})
 			}
 		}
 		for i := range after.slices {
@@ -273,7 +273,7 @@ func (inv *Inventory) look() (list []inventory.Sighting) {
 			if _, there := after.pool[id]; there {
 				continue
 			}
-			if inv.told.hold(id, nil) {
+			if inv.told.noteClosures(id, nil) {
 				gone = append(gone, inventory.Sighting{Slice: id})
 			}
 			inv.told.noteFaults(id, nil) // its node forgets it as well
@@ -291,14 +291,14 @@ func (inv *Inventory) look() (list []inventory.Sighting) {
 		inv.all = nil
 		list = append(list, inventory.Sighting{Restocked: true})
 	}
-	inv.told.waits(inv.words(), inv.opts.Now(), &news)
+	inv.told.noteWaiters(inv.translator(), inv.opts.Now(), &news)
 	return slices.Concat(list, inParts(&news), gone)
 }
 
-// words translates what is known into those of core/reclaim.
-func (inv *Inventory) words() *translator { return &translator{&inv.sources, inv.opts.Pools} }
+// translator translates what is known into the terms of core/reclaim.
+func (inv *Inventory) translator() *translator { return &translator{&inv.sources, inv.opts.Pools} }
 
-// evaluate computes a machine's slices and holds, and its report to a node: nil if it offers nothing.
+// evaluate computes a machine's slices and what others have of them, and its report to a node: nil if it offers nothing.
 func (inv *Inventory) evaluate(name string, before *stand) (*stand, *reclaim.Machine) {
 	m, _ := get[*machine](inv.nodes, name)
 	if m == nil {
@@ -308,12 +308,12 @@ func (inv *Inventory) evaluate(name string, before *stand) (*stand, *reclaim.Mac
 	if len(s.machine.pools) == 0 {
 		return &stand{}, nil
 	}
-	inv.learn(s.tenants)
+	inv.learn(s.pods)
 	x := s.evaluate(before)
 	if len(x.slices) == 0 && len(x.leftOut) == 0 {
 		return x, nil
 	}
-	told := inv.words().machine(s, x)
+	told := inv.translator().machine(s, x)
 	return x, &told
 }
 
@@ -321,20 +321,21 @@ func (inv *Inventory) evaluate(name string, before *stand) (*stand, *reclaim.Mac
 func (inv *Inventory) scene(m *machine) *scene {
 	pooledMachine := *m
 	pooledMachine.pools = poolsOf(inv.opts.Pools, m)
-	s := &scene{machine: &pooledMachine, pools: inv.opts.Pools, tenants: by[*tenant](inv.pods, byMachine, m.Name)}
-	s.pod = func(key string) *tenant { t, _ := get[*tenant](inv.pods, key); return t }
+	s := &scene{machine: &pooledMachine, pools: inv.opts.Pools, pods: by[*pod](inv.pods, byMachine, m.Name)}
+	s.pod = func(key string) *pod { t, _ := get[*pod](inv.pods, key); return t }
 	s.limits, s.now = inv.limit, inv.opts.Now()
 	s.class = inv.class
-	s.likely = func(t *tenant) quantity.Instant { return inv.lengths.Until(inv.opts.Now(), string(t.UID)) }
+	s.likely = func(t *pod) quantity.Instant { return inv.lengths.Until(inv.opts.Now(), string(t.UID)) }
 	seen := map[pooled]bool{}
-	for _, o := range by[*offer](inv.offers, byMachine, m.Name) {
+	for _, o := range by[*resourceSlice](inv.resourceSlices, byMachine, m.Name) {
 		if k := (pooled{o.driver, o.pool}); !seen[k] && inv.names(o.driver) {
 			seen[k] = true
-			s.offers = append(s.offers, by[*offer](inv.offers, byPool, k.driver+"/"+k.pool)...) // a pool may span machines
-			s.claims = append(s.claims, by[*claim](inv.claims, byPool, k.driver+"/"+k.pool)...)
+			key := k.driver + "/" + k.pool // a pool may span machines
+			s.resourceSlices = append(s.resourceSlices, by[*resourceSlice](inv.resourceSlices, byPool, key)...)
+			s.claims = append(s.claims, by[*claim](inv.claims, byPool, key)...)
 		}
 	}
-	s.offers = inv.tainted(s.offers)
+	s.resourceSlices = inv.tainted(s.resourceSlices)
 	return s
 }
 

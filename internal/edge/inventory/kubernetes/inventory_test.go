@@ -187,7 +187,7 @@ func check[T any](t *testing.T) func(T, error) {
 // TestWhatChangesIsReported: Pods, claims, machines and devices come and go.
 func TestWhatChangesIsReported(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
-	c := serve(node("v", has(mig, 1)), pod("a", "first", "v", asks(mig, 1)))
+	c := serve(node("v", has(mig, 1)), newPod("a", "first", "v", asks(mig, 1)))
 	f := follow(t, opened(t, options(c)))
 	f.until(t, "v/mig-1g.10gb.0 held")
 	ctx := t.Context()

@@ -83,7 +83,9 @@ func (inv *Inventory) kueueKinds() []kueueKind {
 		return func() (cache.SharedIndexInformer, error) { return inv.kueue(resource, indexers) }
 	}
 	list := []kueueKind{
-		{kind("workloads", cache.Indexers{byOwner: index((*limit).ownedBy), byComing: index((*limit).comes)}), &inv.workloads},
+		{kind("workloads", cache.Indexers{
+			byOwner: index((*jobOrWorkload).ownedBy), byComing: index((*jobOrWorkload).comes),
+		}), &inv.workloads},
 		{kind("localqueues", cache.Indexers{}), &inv.queues},
 		{kind("resourceflavors", cache.Indexers{}), &inv.flavors},
 	}
@@ -120,7 +122,7 @@ func (s *slimmer) workload(object any) any {
 	if o.GetKind() != "Workload" {
 		return s.alias(o)
 	}
-	l := &limit{ObjectMeta: named(o), end: quantity.Never}
+	l := &jobOrWorkload{ObjectMeta: named(o), end: quantity.Never}
 	for _, owner := range o.GetOwnerReferences() {
 		l.owners = append(l.owners, owner.UID)
 		if l.of == "" || value(owner.Controller) {

@@ -39,7 +39,7 @@ func admitted() (*fake.Clientset, *dynamicfake.FakeDynamicClient) {
 				"lastTransitionTime": t0.Format(time.RFC3339)}},
 		},
 	}}
-	return serve(node("v", has(mig, 1)), pod("a", "p", "v", asks(mig, 1), of("Job", "j"))),
+	return serve(node("v", has(mig, 1)), newPod("a", "p", "v", asks(mig, 1), of("Job", "j"))),
 		kueueOf(workload)
 }
 
@@ -48,7 +48,7 @@ func endsAt(t *testing.T, inv *Inventory, at quantity.Instant) {
 	t.Helper()
 	wait(t, func() bool {
 		held := held(inv)
-		return len(held) == 1 && held[0].Holds[0].End == at
+		return len(held) == 1 && held[0].Closures[0].End == at
 	})
 }
 
@@ -118,7 +118,7 @@ func TestKueueComesLater(t *testing.T) {
 func TestOtherPoolsAreOffered(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	parts := partitionable("w")
-	c := serve(node("v", has(mig, 2)), node("w"), parts[0], parts[1], pod("a", "p", "v", asks(mig, 1)))
+	c := serve(node("v", has(mig, 2)), node("w"), parts[0], parts[1], newPod("a", "p", "v", asks(mig, 1)))
 	o := options(c)
 	o.Pools = nil
 	inv := opened(t, o)

@@ -30,7 +30,7 @@ func TestHowLongOthersRan(t *testing.T) {
 		now.Store(int64(at(d)))
 		p.Status.StartTime = &metav1.Time{Time: t0.Add(d)}
 		check[*corev1.Pod](t)(c.CoreV1().Pods("a").Create(ctx, p, metav1.CreateOptions{}))
-		wait(t, func() bool { _, there := get[*tenant](inv.pods, "a/"+p.Name); return there })
+		wait(t, func() bool { _, there := get[*pod](inv.pods, "a/"+p.Name); return there })
 		wait(t, func() bool { inv.touch("v"); inv.look(); return len(held(inv)) == 1 })
 	}
 	gone := func(d time.Duration, name string) {
@@ -48,14 +48,14 @@ func TestHowLongOthersRan(t *testing.T) {
 	end := func() string {
 		inv.touch("v")
 		inv.look()
-		h := held(inv)[0].Holds[0]
+		h := held(inv)[0].Closures[0]
 		if h.End == quantity.Never {
 			return "? " + h.Source
 		}
 		return fmt.Sprint(h.End.Sub(at(clock)), " ", h.Source)
 	}
 	like := func(name string, change ...func(*corev1.Pod)) *corev1.Pod {
-		return pod("a", name, "v", append(change, asks(mig, 1), func(p *corev1.Pod) { p.GenerateName = "train-" })...)
+		return newPod("a", name, "v", append(change, asks(mig, 1), func(p *corev1.Pod) { p.GenerateName = "train-" })...)
 	}
 	for i := range lengths.Fewest {
 		name := fmt.Sprint("train-", i)

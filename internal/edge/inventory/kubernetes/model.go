@@ -20,7 +20,7 @@ import (
 // What is kept of a cluster's objects: only what decides which slices there are and who holds them, since a large cluster has a hundred
 // thousand Pods. Each type has object metadata for the informers' sake. Kept objects are immutable.
 
-// machine is a Node.
+// machine is a Node: in Sluice a node is an actor.
 type machine struct {
 	metav1.ObjectMeta
 	// pools are indexes into Options.Pools, set only in a scene's copy.
@@ -41,8 +41,8 @@ func (m *machine) said() gpulabels.Node {
 	return gpulabels.Node{Labels: m.Labels, Splitter: m.splitter}
 }
 
-// offer is a ResourceSlice: a part of a driver's pool.
-type offer struct {
+// resourceSlice is a ResourceSlice: a part of a driver's pool.
+type resourceSlice struct {
 	metav1.ObjectMeta
 	driver, pool string
 	// machine of all its devices; empty: each device names its own.
@@ -88,8 +88,8 @@ func (of classes) terms(name string) selector {
 	return nil
 }
 
-// tenant is a Pod.
-type tenant struct {
+// pod is a Pod.
+type pod struct {
 	metav1.ObjectMeta
 	machine string
 	ours    bool
@@ -135,14 +135,14 @@ type life struct {
 
 // turn is where a Pod is on its way to a machine.
 type turn struct {
-	// waits is since when it has been unschedulable; 0: it is not.
-	waits quantity.Instant
+	// unschedulableSince is 0 while it is not unschedulable.
+	unschedulableSince quantity.Instant
 	// queued: it has scheduling gates, as Kueue sets; nominated: kube-scheduler preempts for it.
 	queued, nominated bool
 }
 
-// limit is until when what an object owns may run: a Job, or a Kueue Workload for its Job.
-type limit struct {
+// jobOrWorkload is a batch Job, or a Kueue Workload for its Job or Pods: until when what it owns may run, and what is to come of it.
+type jobOrWorkload struct {
 	metav1.ObjectMeta
 	of  types.UID
 	end quantity.Instant
@@ -194,7 +194,7 @@ type coming struct {
 type part struct {
 	name              string
 	n                 int
-	like              *tenant
+	like              *pod
 	claims, templates []string
 	// flavors are the ResourceFlavors its quota is of.
 	flavors []string
@@ -208,15 +208,15 @@ type alias struct {
 	nodes   map[string]string
 }
 
-// owned lists the objects that the limit is for.
-func (l *limit) owned() []types.UID {
+// owned lists the objects whose Pods it bounds: itself, or those that own a Workload.
+func (l *jobOrWorkload) owned() []types.UID {
 	if len(l.owners) == 0 {
 		return []types.UID{l.of}
 	}
 	return l.owners
 }
 
-func (l *limit) ownedBy() (list []string) {
+func (l *jobOrWorkload) ownedBy() (list []string) {
 	for _, of := range l.owned() {
 		list = append(list, only(string(of))...)
 	}
@@ -230,7 +230,7 @@ const (
 )
 
 // comes indexes Workloads whose Pods are expected: those with quota, and those that wait for it.
-func (l *limit) comes() []string {
+func (l *jobOrWorkload) comes() []string {
 	switch {
 	case l.coming == nil:
 		return nil
@@ -241,7 +241,7 @@ func (l *limit) comes() []string {
 }
 
 // ends is when a Pod is gone at the latest: by its own deadline, those of its owners, or its deletion. Never if nothing bounds it.
-func (t *tenant) ends(limits func(types.UID) quantity.Instant) quantity.Instant {
+func (t *pod) ends(limits func(types.UID) quantity.Instant) quantity.Instant {
 	end := quantity.Never
 	if t.life.active > 0 && t.life.started != 0 {
 		end = t.life.started.Add(t.life.active + t.life.grace)
@@ -258,7 +258,7 @@ func (t *tenant) ends(limits func(types.UID) quantity.Instant) quantity.Instant 
 }
 
 // owners indexes a Pod by its owner and, if it wants a device, by itself, since a Workload may be a bare Pod's.
-func (t *tenant) owners() []string {
+func (t *pod) owners() []string {
 	list := only(string(t.owner))
 	if len(t.need.asks)+t.need.requests > 0 {
 		list = append(list, string(t.UID))
@@ -266,8 +266,8 @@ func (t *tenant) owners() []string {
 	return list
 }
 
-// machines lists where an offer's devices are.
-func (o *offer) machines() (list []string) {
+// machines lists where a ResourceSlice's devices are.
+func (o *resourceSlice) machines() (list []string) {
 	for i := range o.devices {
 		if m := o.devices[i].machine; m != "" && (len(list) == 0 || list[len(list)-1] != m) {
 			list = append(list, m)

@@ -15,8 +15,8 @@ import (
 	"sluice.dev/sluice/internal/core/reclaim"
 )
 
-// translator puts what is known of a cluster into the words of core/reclaim, where the node decides for whom subjobs stop. It decides
-// nothing: the same objects are the same words. Inventory.mu is held while one is used.
+// translator puts what is known of a cluster into the terms of core/reclaim, where the node decides for whom subjobs stop. It decides
+// nothing: the same objects translate to the same. Inventory.mu is held while one is used.
 type translator struct {
 	of    *sources
 	pools []Pool
@@ -34,12 +34,12 @@ func (w *translator) machine(s *scene, x *stand) reclaim.Machine {
 	}
 	out.Shut = slices.ContainsFunc(m.closed, func(r protocol.Reservation) bool { return r.Start == 0 && r.End == quantity.Never })
 	for i := range x.slices {
-		if p := x.pool[x.slices[i].ID]; !p.Keeps {
+		if p := x.pool[x.slices[i].ID]; !p.NeverGives {
 			out.Slices = append(out.Slices, reclaim.Slice{ID: x.slices[i].ID, Notice: p.Notice})
 		}
 	}
 	out.Resources = w.resources(s, x)
-	for _, t := range slices.SortedFunc(slices.Values(s.tenants), func(a, b *tenant) int { return cmp.Compare(a.UID, b.UID) }) {
+	for _, t := range slices.SortedFunc(slices.Values(s.pods), func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) }) {
 		asks := w.asks(t.need.asks)
 		if !t.ours && len(asks) == 0 {
 			continue
@@ -52,7 +52,7 @@ func (w *translator) machine(s *scene, x *stand) reclaim.Machine {
 	}
 	stated := *s
 	stated.likely = nil
-	pools, _ := gather(s.offers, x.published)
+	pools, _ := gather(s.resourceSlices, x.published)
 	for i := range pools {
 		out.Pools = append(out.Pools, w.pool(&stated, &pools[i]))
 	}
@@ -85,7 +85,7 @@ func (w *translator) resources(s *scene, x *stand) (list []reclaim.Resource) {
 		r := reclaim.Resource{Name: name, N: s.machine.counts[name]}
 		for _, offered := range s.countedSlices(name) {
 			until := quantity.Instant(0)
-			for _, h := range x.holds[offered.ID] {
+			for _, h := range x.closures[offered.ID] {
 				if h.Kind == protocol.ForForeign {
 					until = max(until, h.End)
 				}

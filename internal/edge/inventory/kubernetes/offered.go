@@ -21,7 +21,7 @@ func (inv *Inventory) Offer(pools []Pool) error {
 	for _, name := range inv.nodes.GetStore().ListKeys() {
 		inv.dirty[name] = true
 	}
-	inv.told.words++
+	inv.told.generation++
 	inv.mu.Unlock()
 	inv.rouse()
 	return nil

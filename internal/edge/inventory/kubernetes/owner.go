@@ -34,9 +34,9 @@ func calledJob(o metav1.Object) string {
 }
 
 // whose is the key of a Pod's group, NAMESPACE/NAME, by its Job where that is known; empty: none. inv.mu is held.
-func (inv *Inventory) whose(t *tenant) string {
+func (inv *Inventory) whose(t *pod) string {
 	name := t.called
-	for _, l := range by[*limit](inv.jobs, byOwner, string(t.owner)) {
+	for _, l := range by[*jobOrWorkload](inv.jobs, byOwner, string(t.owner)) {
 		name = cmp.Or(l.called, name)
 	}
 	if name == "" {
@@ -46,8 +46,8 @@ func (inv *Inventory) whose(t *tenant) string {
 }
 
 // learn records which Pods run on a machine. inv.mu is held.
-func (inv *Inventory) learn(tenants []*tenant) {
-	for _, t := range tenants {
+func (inv *Inventory) learn(pods []*pod) {
+	for _, t := range pods {
 		if of := inv.whose(t); of != "" && !t.ours && !t.life.forever {
 			inv.lengths.Begun(string(t.UID), of, t.life.started)
 		}
@@ -55,7 +55,7 @@ func (inv *Inventory) learn(tenants []*tenant) {
 }
 
 // ended records that a Pod is gone, by its last state; unseen: when it ended is not known.
-func (inv *Inventory) ended(t *tenant, unseen bool) {
+func (inv *Inventory) ended(t *pod, unseen bool) {
 	if t.ours || t.life.forever || t.called == "" {
 		return
 	}

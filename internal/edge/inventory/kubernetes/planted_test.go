@@ -45,13 +45,13 @@ func TestWhoseADeviceIs(t *testing.T) {
 	before := func(l map[string]string) { l[cluster.LabelJournal] = "before" }
 	mine := resourceClaim("s", "mine", ourClaim, allocated("w", "gpu-0-mig-3g-3", "x"))
 	theirs := resourceClaim("a", "theirs", allocated("w", "gpu-0-mig-3g-3", "p"))
-	p, q := pod("a", "p", "w", claims("theirs"), lasts(time.Hour)), pod("a", "q", "w", claims("theirs"), lasts(time.Minute))
+	p, q := newPod("a", "p", "w", claims("theirs"), lasts(time.Hour)), newPod("a", "q", "w", claims("theirs"), lasts(time.Minute))
 	for name, c := range map[string]struct {
 		pool    Pool
 		objects []any
 		want    string
 	}{
-		"a Pod of another journal": {small(), []any{pod("s", "old", "w", asks(mig, 1), ours("w/mig-1g.10gb.0"),
+		"a Pod of another journal": {small(), []any{newPod("s", "old", "w", asks(mig, 1), ours("w/mig-1g.10gb.0"),
 			func(p *corev1.Pod) { before(p.Labels) })}, "w/mig-1g.10gb.0 foreign until ? for pod s/old"},
 		"a claim of another journal": {migs("3g.40gb"),
 			[]any{partitionable("w"), resourceClaim("s", "old", ourClaim, allocated("w", "gpu-0-mig-3g-3"),
@@ -151,7 +151,7 @@ func TestNobodyIsStoppedForWhoCanNotComeThere(t *testing.T) {
 		}, nothing, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects := append(filled(), pod("a", "p", "", asks(mig, 2), unplaced, c.pod))
+			objects := append(filled(), newPod("a", "p", "", asks(mig, 2), unplaced, c.pod))
 			c.node(objects[0].(*corev1.Node))
 			o := options(serve(objects...))
 			o.Pools, o.Now = []Pool{small()}, func() quantity.Instant { return at(0) }
@@ -166,13 +166,13 @@ func TestNobodyIsStoppedForWhoCanNotComeThere(t *testing.T) {
 
 // TestEachWhoWaitsHasAPlaceOfItsOwn: what is given back for one is neither given nor kept for the next, though our Pod is there still.
 func TestEachWhoWaitsHasAPlaceOfItsOwn(t *testing.T) {
-	_, look := clocked(t, pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", wanted("mig.nvidia.com"),
+	_, look := clocked(t, newPod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", wanted("mig.nvidia.com"),
 		selects(`device.attributes["gpu.nvidia.com"].profile == "3g.40gb"`)))
 	if got, want := look(0), []string{"w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it"}; !slices.Equal(got, want) {
 		t.Fatalf("cut are %q, want %q", got, want)
 	}
-	_, look = clocked(t, pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"), pod("a", "q", "", claims("d"), unplaced),
-		resourceClaim("a", "d"), pod("a", "r", "", claims("e"), unplaced), resourceClaim("a", "e"))
+	_, look = clocked(t, newPod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"), newPod("a", "q", "", claims("d"), unplaced),
+		resourceClaim("a", "d"), newPod("a", "r", "", claims("e"), unplaced), resourceClaim("a", "e"))
 	want := []string{"w/gpu-0-mig-3g-0 at 30s for pod a/q, which waits for it", "w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it"}
 	for _, d := range []time.Duration{0, time.Second, 11 * time.Second} { // the third has none
 		if got := look(d); !slices.Equal(got, want) {
@@ -187,7 +187,7 @@ func TestWhoWaitsLongestIsFirst(t *testing.T) {
 	later := func(p *corev1.Pod) {
 		p.Status.Conditions[0].LastTransitionTime = metav1.Time{Time: t0.Add(time.Minute)}
 	}
-	_, look := clocked(t, pod("a", "a", "", asks(mig, 3), unplaced, later), pod("a", "b", "", asks(mig, 3), unplaced))
+	_, look := clocked(t, newPod("a", "a", "", asks(mig, 3), unplaced, later), newPod("a", "b", "", asks(mig, 3), unplaced))
 	want := []string{"w/mig-1g.10gb.0 at 2m30s for pod a/b, which waits for it", "w/mig-1g.10gb.1 at 2m30s for pod a/b, which waits for it"}
 	if got := look(2 * time.Minute); !slices.Equal(got, want) {
 		t.Errorf("cut are %q, want %q", got, want)
@@ -199,7 +199,7 @@ func TestWhoWaitsLongestIsFirst(t *testing.T) {
 func TestWhatComesLaterIsHeard(t *testing.T) {
 	parts := partitionable("w")
 	c := serve(node("w"), parts[0], parts[1], resourceClaim("a", "c", allocated("w", "gpu-0-mig-3g-3", "p")),
-		pod("a", "q", "w", claims("d"), of("Job", "j")), resourceClaim("a", "d", allocated("w", "gpu-0-mig-3g-0", "q")))
+		newPod("a", "q", "w", claims("d"), of("Job", "j")), resourceClaim("a", "d", allocated("w", "gpu-0-mig-3g-0", "q")))
 	o := options(c)
 	o.Pools = []Pool{migs("3g.40gb")}
 	inv := opened(t, o)
@@ -216,13 +216,13 @@ func TestWhatComesLaterIsHeard(t *testing.T) {
 
 // TestAPodHasEachOfItsClaims, whatever those are called that were made for it.
 func TestAPodHasEachOfItsClaims(t *testing.T) {
-	p := pod("a", "p", "", func(p *corev1.Pod) {
+	p := newPod("a", "p", "", func(p *corev1.Pod) {
 		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "one", ResourceClaimTemplateName: ptr("t")},
 			{Name: "two", ResourceClaimTemplateName: ptr("t")}, {Name: "three", ResourceClaimName: ptr("fixed")}}
 		p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "one", ResourceClaimName: ptr("p-one-x")},
 			{Name: "two", ResourceClaimName: ptr("p-two-y")}}
 	})
-	if got, want := fmt.Sprint((&slimmer{}).tenant(p).need.claims), "[a/p-one-x a/p-two-y a/fixed]"; got != want {
+	if got, want := fmt.Sprint((&slimmer{}).pod(p).need.claims), "[a/p-one-x a/p-two-y a/fixed]"; got != want {
 		t.Errorf("they are %s, want %s", got, want)
 	}
 }

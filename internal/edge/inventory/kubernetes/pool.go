@@ -38,8 +38,8 @@ const (
 	defaultNotice = 30 * time.Second
 	// mostPools bounds Options.Pools.
 	mostPools = 64
-	// mostClosings bounds a calendar: a node keeps at most 64 holds of a slice apart, others' included, and closes the slice for good from
-	// the first beyond them.
+	// mostClosings bounds a calendar: a node keeps at most 64 closures of a slice apart, others' included, and closes the slice for good
+	// from the first beyond them.
 	mostClosings = 32
 )
 

@@ -45,12 +45,12 @@ func large(t testing.TB, machines, others int) *Inventory {
 		}
 		add(inv.nodes, n)
 		for _, s := range partitionable(name) {
-			add(inv.offers, s)
+			add(inv.resourceSlices, s)
 		}
 		for k := range 7 {
 			device, pod1 := fmt.Sprintf("gpu-0-mig-1g-%d", k), fmt.Sprintf("p-%s-%d", name, k)
 			c := resourceClaim("a", pod1, allocated(name, device, pod1))
-			p := pod("a", pod1, name, claims(pod1), lasts(time.Hour))
+			p := newPod("a", pod1, name, claims(pod1), lasts(time.Hour))
 			if k < 5 {
 				ourClaim(c)
 				ours(name + "/" + device)(p)
@@ -61,7 +61,7 @@ func large(t testing.TB, machines, others int) *Inventory {
 		inv.touch(name)
 	}
 	for i := range others {
-		add(inv.pods, pod("b", fmt.Sprintf("plain-%d", i), fmt.Sprintf("machine-%05d", i%machines)))
+		add(inv.pods, newPod("b", fmt.Sprintf("plain-%d", i), fmt.Sprintf("machine-%05d", i%machines)))
 	}
 	return inv
 }
@@ -94,7 +94,7 @@ func TestALargeClusterIsKeptInLittle(t *testing.T) {
 		(time.Since(began) / changes).Round(time.Microsecond))
 	add := func(n int) { // who waits and can have nothing
 		for i := range n {
-			for _, o := range []any{pod("c", fmt.Sprint("w", i), "", claims(fmt.Sprint("w", i)), unplaced),
+			for _, o := range []any{newPod("c", fmt.Sprint("w", i), "", claims(fmt.Sprint("w", i)), unplaced),
 				resourceClaim("c", fmt.Sprint("w", i))} {
 				kept, err := inv.transform(o)
 				if err != nil {
@@ -122,7 +122,7 @@ func TestALargeClusterIsKeptInLittle(t *testing.T) {
 	}
 	// 10,000 more can have nothing, and 10,000 Workloads in a hundred queues, whose first wait for what ends in an hour.
 	made := resourceClaimTemplate("a", "gpu")
-	like := pod("a", "x", "", func(p *corev1.Pod) {
+	like := newPod("a", "x", "", func(p *corev1.Pod) {
 		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr("gpu")}}
 	})
 	keep := func(source cache.SharedIndexInformer, o any) {
@@ -142,7 +142,7 @@ func TestALargeClusterIsKeptInLittle(t *testing.T) {
 		keep(inv.workloads, workload(fmt.Sprint("holder", i), 1, like, hasQuota("Admitted"), runsFor(time.Hour), func(w map[string]any) {
 			w["status"].(map[string]any)["admission"].(map[string]any)["clusterQueue"] = fmt.Sprint("cq", i)
 		}))
-		keep(inv.pods, pod("a", fmt.Sprint("held", i), "elsewhere", of("Job", fmt.Sprint("holder", i)),
+		keep(inv.pods, newPod("a", fmt.Sprint("held", i), "elsewhere", of("Job", fmt.Sprint("holder", i)),
 			func(p *corev1.Pod) { p.Spec.ResourceClaims = like.Spec.ResourceClaims }))
 	}
 	for i := range 10_000 {
@@ -152,7 +152,7 @@ func TestALargeClusterIsKeptInLittle(t *testing.T) {
 	inv.opts.Now = func() quantity.Instant { return at(time.Minute) }
 	wait := 0
 	for i := range 10_000 {
-		keep(inv.pods, pod("c", fmt.Sprint("v", i), "", claims("none"), unplaced))
+		keep(inv.pods, newPod("c", fmt.Sprint("v", i), "", claims("none"), unplaced))
 		wait++
 	}
 	began = time.Now()

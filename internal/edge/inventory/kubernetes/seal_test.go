@@ -45,7 +45,7 @@ func TestOursIsWhatWeHaveSealed(t *testing.T) {
 		"somebody's own labels, and nothing else": {ours(slice), false},
 	} {
 		slim := &slimmer{operator: "op", key: key, made: t0}
-		if got := slim.tenant(pod("s", "p", "w", asks(mig, 1),
+		if got := slim.pod(newPod("s", "p", "w", asks(mig, 1),
 			func(p *corev1.Pod) { p.CreationTimestamp = metav1.Time{Time: t0.Add(time.Hour)} }, c.change)); got.ours != c.ours ||
 			(got.slice != "") != c.ours {
 			t.Errorf("%s: ours is %v, on %q", name, got.ours, got.slice)
@@ -53,7 +53,7 @@ func TestOursIsWhatWeHaveSealed(t *testing.T) {
 	}
 	// A claim is labelled by anybody too.
 	foreign := sceneOf([]Pool{migs("3g.40gb")}, node("w"), partitionable("w"),
-		resourceClaim("a", "c", ourClaim, allocated("w", "gpu-0-mig-3g-3", "p")), pod("a", "p", "w", claims("c"), lasts(time.Minute)))
+		resourceClaim("a", "c", ourClaim, allocated("w", "gpu-0-mig-3g-3", "p")), newPod("a", "p", "w", claims("c"), lasts(time.Minute)))
 	if got, want := foreign.evaluate(&stand{}).told(), "w/gpu-0-mig-3g-0\nw/gpu-0-mig-3g-3 foreign until 1m30s for pod a/p"; got != want {
 		t.Errorf("it is\n%s\nwant\n%s", got, want)
 	}

@@ -72,8 +72,8 @@ func extended(list corev1.ResourceList) (of map[string]int64) {
 	return of
 }
 
-func (s *slimmer) offer(o *resourcev1.ResourceSlice) *offer {
-	x := &offer{ObjectMeta: named(o), driver: o.Spec.Driver, pool: o.Spec.Pool.Name, machine: value(o.Spec.NodeName),
+func (s *slimmer) resourceSlice(o *resourcev1.ResourceSlice) *resourceSlice {
+	x := &resourceSlice{ObjectMeta: named(o), driver: o.Spec.Driver, pool: o.Spec.Pool.Name, machine: value(o.Spec.NodeName),
 		generation: o.Spec.Pool.Generation, parts: o.Spec.Pool.ResourceSliceCount}
 	for _, set := range o.Spec.SharedCounters {
 		x.counters = append(x.counters, counts(shared(set.Name), set.Counters, false)...)
@@ -162,8 +162,8 @@ func (s *slimmer) class(o *resourcev1.DeviceClass) *class {
 	return &class{ObjectMeta: named(o), only: selectors(o.Spec.Selectors)}
 }
 
-func (s *slimmer) tenant(o *corev1.Pod) *tenant {
-	t := &tenant{ObjectMeta: named(o), machine: o.Spec.NodeName, fills: o.Spec.PriorityClassName == cluster.Leftover,
+func (s *slimmer) pod(o *corev1.Pod) *pod {
+	t := &pod{ObjectMeta: named(o), machine: o.Spec.NodeName, fills: o.Spec.PriorityClassName == cluster.Leftover,
 		life: life{grace: 30 * time.Second}, turn: turn{queued: len(o.Spec.SchedulingGates) > 0}}
 	t.slice, t.ours = s.sliceOf(o)
 	t.need.asks = asksIn(&o.Spec)
@@ -196,12 +196,12 @@ func (s *slimmer) tenant(o *corev1.Pod) *tenant {
 	for _, c := range o.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable &&
 			t.machine == "" && t.life.leaves == 0 {
-			t.turn.waits = quantity.At(c.LastTransitionTime.Time)
+			t.turn.unschedulableSince = quantity.At(c.LastTransitionTime.Time)
 		}
 	}
 	t.owner = controller(o)
 	t.called, t.life.forever = shared(called(o)), o.Spec.RestartPolicy == corev1.RestartPolicyAlways
-	if t.turn.waits != 0 {
+	if t.turn.unschedulableSince != 0 {
 		s.asksOf(t, &o.Spec)
 	}
 	return t
@@ -265,8 +265,8 @@ func requests(spec *corev1.PodSpec, name corev1.ResourceName) int64 {
 	return max(sum+sidecars, most)
 }
 
-func (s *slimmer) limit(o *batchv1.Job) *limit {
-	l := &limit{ObjectMeta: named(o), of: o.UID, end: quantity.Never, parent: controller(o), called: calledJob(o)}
+func (s *slimmer) batchJob(o *batchv1.Job) *jobOrWorkload {
+	l := &jobOrWorkload{ObjectMeta: named(o), of: o.UID, end: quantity.Never, parent: controller(o), called: calledJob(o)}
 	if o.Spec.ActiveDeadlineSeconds != nil && o.Status.StartTime != nil {
 		l.end = quantity.At(o.Status.StartTime.Time).Add(time.Duration(*o.Spec.ActiveDeadlineSeconds) * time.Second)
 	}

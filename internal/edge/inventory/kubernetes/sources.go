@@ -33,20 +33,21 @@ func (inv *Inventory) connect(ctx context.Context) error {
 	alive := func(o *metav1.ListOptions) { o.FieldSelector = "status.phase!=Succeeded,status.phase!=Failed" }
 	inv.nodes = coreinformers.NewNodeInformer(c, 0, cache.Indexers{})
 	inv.pods = coreinformers.NewFilteredPodInformer(c, all, 0, cache.Indexers{
-		byMachine: index(func(t *tenant) []string { return only(t.machine) }), byOwner: index((*tenant).owners),
-		byWaiting: waits(),
+		byMachine: index(func(t *pod) []string { return only(t.machine) }), byOwner: index((*pod).owners),
+		byWaiting: waitingIndex(),
 	}, alive)
 	inv.jobs = batchinformers.NewJobInformer(c, all, 0, cache.Indexers{
-		byOwner:  index(func(l *limit) []string { return only(string(l.of)) }),
-		byParent: index(func(l *limit) []string { return only(string(l.parent)) }),
+		byOwner:  index(func(l *jobOrWorkload) []string { return only(string(l.of)) }),
+		byParent: index(func(l *jobOrWorkload) []string { return only(string(l.parent)) }),
 	})
 	dra, err := inv.serves(resourcev1.SchemeGroupVersion.String(), "resourceslices")
 	if err != nil {
 		return err
 	}
 	if dra {
-		inv.offers = resourceinformers.NewResourceSliceInformer(c, 0, cache.Indexers{
-			byMachine: index((*offer).machines), byPool: index(func(o *offer) []string { return only(o.driver + "/" + o.pool) }),
+		inv.resourceSlices = resourceinformers.NewResourceSliceInformer(c, 0, cache.Indexers{
+			byMachine: index((*resourceSlice).machines),
+			byPool:    index(func(o *resourceSlice) []string { return only(o.driver + "/" + o.pool) }),
 		})
 		inv.classes = resourceinformers.NewDeviceClassInformer(c, 0, cache.Indexers{})
 		inv.claims = resourceinformers.NewResourceClaimInformer(c, all, 0, cache.Indexers{byPool: index((*claim).pools)})
@@ -55,7 +56,9 @@ func (inv *Inventory) connect(ctx context.Context) error {
 		}
 	}
 	var synced []cache.InformerSynced
-	for _, source := range []cache.SharedIndexInformer{inv.nodes, inv.pods, inv.jobs, inv.offers, inv.claims, inv.classes, inv.rules} {
+	for _, source := range []cache.SharedIndexInformer{
+		inv.nodes, inv.pods, inv.jobs, inv.resourceSlices, inv.claims, inv.classes, inv.rules,
+	} {
 		if source == nil {
 			continue
 		}
@@ -128,7 +131,7 @@ func (inv *Inventory) listen(source cache.SharedIndexInformer, fails func(cache.
 			if unseen {
 				o = gone.Obj
 			}
-			if t, is := o.(*tenant); is {
+			if t, is := o.(*pod); is {
 				inv.ended(t, unseen)
 			}
 			inv.heard(o)
@@ -143,11 +146,11 @@ func (inv *Inventory) transform(o any) (any, error) {
 	case *corev1.Node:
 		return inv.slim.machine(x), nil
 	case *corev1.Pod:
-		return inv.slim.tenant(x), nil
+		return inv.slim.pod(x), nil
 	case *batchv1.Job:
-		return inv.slim.limit(x), nil
+		return inv.slim.batchJob(x), nil
 	case *resourcev1.ResourceSlice:
-		return inv.slim.offer(x), nil
+		return inv.slim.resourceSlice(x), nil
 	case *resourcev1.DeviceClass:
 		return inv.slim.class(x), nil
 	case *resourcev1beta2.DeviceTaintRule:
@@ -167,13 +170,13 @@ func (inv *Inventory) heard(o any) {
 	switch x := o.(type) {
 	case *machine:
 		inv.touch(x.Name)
-	case *tenant:
+	case *pod:
 		if x.ours || len(x.need.asks)+len(x.need.claims) > 0 {
 			inv.touch(x.machine) // one that waits has none
 		}
-	case *offer:
+	case *resourceSlice:
 		inv.touch(x.machines()...)
-		for _, o := range by[*offer](inv.offers, byPool, x.driver+"/"+x.pool) { // a part may have counters alone
+		for _, o := range by[*resourceSlice](inv.resourceSlices, byPool, x.driver+"/"+x.pool) { // a part may have counters alone
 			inv.touch(o.machines()...)
 		}
 	case *claim:
@@ -181,16 +184,16 @@ func (inv *Inventory) heard(o any) {
 			inv.touch()
 		}
 		for _, pool := range x.pools() {
-			for _, o := range by[*offer](inv.offers, byPool, pool) {
+			for _, o := range by[*resourceSlice](inv.resourceSlices, byPool, pool) {
 				inv.touch(o.machines()...)
 			}
 		}
 	case *class, *rule: // it may be about other devices, on every machine
 		inv.mu.Lock()
-		inv.told.words++
+		inv.told.generation++
 		inv.mu.Unlock()
 		inv.touch(inv.nodes.GetStore().ListKeys()...)
-	case *limit:
+	case *jobOrWorkload:
 		for _, t := range inv.podsOf(x.owned()...) {
 			inv.touch(t.machine)
 		}

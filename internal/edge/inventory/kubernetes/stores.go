@@ -13,11 +13,11 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// sources are the informers, one for each kind of object. offers, claims and classes are nil where the cluster has no DRA, rules where it
-// has no DeviceTaintRules. The other four are nil until Kueue's API has answered (templates also without DRA), and are guarded by
+// sources are the informers, one for each kind of object. resourceSlices, claims and classes are nil where the cluster has no DRA, rules
+// where it has no DeviceTaintRules. The other four are nil until Kueue's API has answered (templates also without DRA), and are guarded by
 // Inventory.mu.
 type sources struct {
-	nodes, pods, jobs, offers, claims, classes, rules cache.SharedIndexInformer
+	nodes, pods, jobs, resourceSlices, claims, classes, rules cache.SharedIndexInformer
 	// workloads, queues and flavors are Kueue's; templates show what the claims of expected Pods will want.
 	workloads, queues, flavors, templates cache.SharedIndexInformer
 }
@@ -31,16 +31,16 @@ const (
 )
 
 // podsOf lists, each once, the Pods that these owners have, directly or through Jobs, and those that are owners themselves.
-func (s *sources) podsOf(owners ...types.UID) (list []*tenant) {
+func (s *sources) podsOf(owners ...types.UID) (list []*pod) {
 	for _, of := range owners {
-		list = append(list, by[*tenant](s.pods, byOwner, string(of))...)
-		for _, j := range by[*limit](s.jobs, byParent, string(of)) {
-			list = append(list, by[*tenant](s.pods, byOwner, string(j.of))...)
+		list = append(list, by[*pod](s.pods, byOwner, string(of))...)
+		for _, j := range by[*jobOrWorkload](s.jobs, byParent, string(of)) {
+			list = append(list, by[*pod](s.pods, byOwner, string(j.of))...)
 		}
 	}
 	if len(owners) > 1 {
-		slices.SortFunc(list, func(a, b *tenant) int { return cmp.Compare(a.UID, b.UID) })
-		list = slices.CompactFunc(list, func(a, b *tenant) bool { return a.UID == b.UID })
+		slices.SortFunc(list, func(a, b *pod) int { return cmp.Compare(a.UID, b.UID) })
+		list = slices.CompactFunc(list, func(a, b *pod) bool { return a.UID == b.UID })
 	}
 	return list
 }
@@ -87,12 +87,12 @@ func get[T any](source cache.SharedIndexInformer, key string) (x T, there bool) 
 func (s *sources) limit(of types.UID) quantity.Instant {
 	end, parent := quantity.Never, types.UID("")
 	for _, source := range []cache.SharedIndexInformer{s.jobs, s.workloads} {
-		for _, l := range by[*limit](source, byOwner, string(of)) {
+		for _, l := range by[*jobOrWorkload](source, byOwner, string(of)) {
 			end, parent = min(end, l.end), cmp.Or(parent, l.parent)
 		}
 	}
 	if parent != "" {
-		for _, l := range by[*limit](s.workloads, byOwner, string(parent)) {
+		for _, l := range by[*jobOrWorkload](s.workloads, byOwner, string(parent)) {
 			end = min(end, l.end)
 		}
 	}

@@ -22,7 +22,7 @@ import (
 func TestAPlaceThatSomebodyElseHasTakenIsGivenAnew(t *testing.T) {
 	const first, second = "w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it",
 		"w/gpu-0-mig-3g-0 at 30s for pod a/p, which waits for it"
-	c := serve(append(filled(), pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"))...)
+	c := serve(append(filled(), newPod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"))...)
 	o := options(c)
 	o.Pools, o.Now = []Pool{migs("3g.40gb")}, func() quantity.Instant { return at(0) }
 	inv := opened(t, o)
@@ -44,7 +44,7 @@ func TestAPlaceThatSomebodyElseHasTakenIsGivenAnew(t *testing.T) {
 	inv.touch()
 	f.until(t, "w/gpu-0-mig-3g-0", "w/gpu-0-mig-3g-3 held") // the place is there: it is the scheduler's turn
 
-	if _, err := c.CoreV1().Pods("a").Create(ctx, pod("a", "q", "w", claims("d")), metav1.CreateOptions{}); err != nil {
+	if _, err := c.CoreV1().Pods("a").Create(ctx, newPod("a", "q", "w", claims("d")), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.ResourceV1().ResourceClaims("a").Create(ctx, resourceClaim("a", "d", allocated("w", "gpu-0-mig-3g-3", "q")),
@@ -73,8 +73,8 @@ func clocked(t *testing.T, objects ...runtime.Object) (inv *Inventory, look func
 // has the scheduler's longest pause to take it; then others are given up elsewhere.
 func TestRoomThatTheSchedulerDoesNotTakeIsNone(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
-	_, look := clocked(t, pod("a", "p", "", asks(mig, 1), unplaced), node("v", has(mig, 1)),
-		pod("s", "sluice-op-8", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1)))
+	_, look := clocked(t, newPod("a", "p", "", asks(mig, 1), unplaced), node("v", has(mig, 1)),
+		newPod("s", "sluice-op-8", "v", ours("v/mig-1g.10gb.0"), asks(mig, 1)))
 	for _, d := range []time.Duration{0, 2 * time.Second, 11 * time.Second} {
 		if got := look(d); len(got) != 0 {
 			t.Fatalf("after %v cut are %q", d, got)
@@ -97,7 +97,7 @@ func TestWhatIsGoneIsHeldUntilItIsKnownToBe(t *testing.T) {
 	var said []string
 	for _, s := range inv.look() {
 		if s.Wishes == nil {
-			said = append(said, fmt.Sprint(s.Slice, s.Restocked, len(s.Holds)))
+			said = append(said, fmt.Sprint(s.Slice, s.Restocked, len(s.Closures)))
 		}
 	}
 	if want := []string{"true 0", "v/mig-1g.10gb.0false 0"}; !slices.Equal(said, want) {
@@ -140,13 +140,13 @@ func TestNothingIsStartedBlindly(t *testing.T) {
 
 // TestOursHaveTimeToStoreWhatTheyDid: the place is kept for as long as a Pod of ours is still there, and a minute beyond.
 func TestOursHaveTimeToStoreWhatTheyDid(t *testing.T) {
-	inv, look := clocked(t, pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"))
+	inv, look := clocked(t, newPod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"))
 	look(0)
 	if got := look(5 * time.Minute); len(got) != 1 {
 		t.Fatalf("while it stores cut are %q", got)
 	}
 	ends := func(name string) {
-		inv.loses(t, inv.pods, pod("s", name, ""))
+		inv.loses(t, inv.pods, newPod("s", name, ""))
 		inv.loses(t, inv.claims, resourceClaim("s", name))
 	}
 	ends("sluice-op-2")

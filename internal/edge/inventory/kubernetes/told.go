@@ -19,37 +19,38 @@ import (
 // told is what was last reported. Invariant: a listener to every report since the inventory was opened, or to all and every report since,
 // knows what is in here and no more. Guarded by Inventory.mu.
 type told struct {
-	// holds are others' of slices, faults are those reported of slices' GPUs; most slices have none.
-	holds    map[job.SliceID][]protocol.Reservation
+	// closures are the times that others have of slices, faults those reported of slices' GPUs; most slices have none.
+	closures map[job.SliceID][]protocol.Reservation
 	faults   map[job.SliceID][]health.State
 	machines map[string]*reclaim.Machine
 	wishes   map[reclaim.ID]*toldWish
 	groups   map[reclaim.ID]reclaim.Group
-	// words counts changes of what objects are translated by: pools and DeviceClasses.
-	words int
+	// generation increments when what objects are translated by changes: pools and DeviceClasses. A wish with an older one is stale.
+	generation int
 }
 
 // toldWish is a wish with what it was translated from: while that is the same the wish is.
 type toldWish struct {
 	reclaim.Wish
-	tenant *tenant
-	claims []*claim
-	member member
-	words  int
+	pod        *pod
+	claims     []*claim
+	member     member
+	generation int
 }
 
 func newTold() told {
 	return told{
-		holds: map[job.SliceID][]protocol.Reservation{}, faults: map[job.SliceID][]health.State{}, machines: map[string]*reclaim.Machine{},
-		wishes: map[reclaim.ID]*toldWish{}, groups: map[reclaim.ID]reclaim.Group{},
+		closures: map[job.SliceID][]protocol.Reservation{}, faults: map[job.SliceID][]health.State{},
+		machines: map[string]*reclaim.Machine{},
+		wishes:   map[reclaim.ID]*toldWish{}, groups: map[reclaim.ID]reclaim.Group{},
 	}
 }
 
-// hold notes all that others hold of a slice; true: it is new.
-func (d *told) hold(id job.SliceID, holds []protocol.Reservation) bool {
-	is := !reflect.DeepEqual(d.holds[id], holds) && len(d.holds[id])+len(holds) > 0
-	if d.holds[id] = holds; len(holds) == 0 {
-		delete(d.holds, id)
+// noteClosures notes all that others have of a slice; true: it is new.
+func (d *told) noteClosures(id job.SliceID, holds []protocol.Reservation) bool {
+	is := !reflect.DeepEqual(d.closures[id], holds) && len(d.closures[id])+len(holds) > 0
+	if d.closures[id] = holds; len(holds) == 0 {
+		delete(d.closures, id)
 	}
 	return is
 }
@@ -76,8 +77,8 @@ func (d *told) machine(name string, m *reclaim.Machine, news *protocol.Wishes) {
 	}
 }
 
-// waits notes all waiters and the groups that are to come, and enters what is new into news.
-func (d *told) waits(w *translator, now quantity.Instant, news *protocol.Wishes) {
+// noteWaiters notes all that wait and the groups that are to come, and enters what is new into news.
+func (d *told) noteWaiters(w *translator, now quantity.Instant, news *protocol.Wishes) {
 	groups, members := w.groups(now)
 	is := map[reclaim.ID]bool{}
 	for _, g := range groups {
@@ -94,16 +95,16 @@ func (d *told) waits(w *translator, now quantity.Instant, news *protocol.Wishes)
 		}
 	}
 	clear(is)
-	for _, t := range by[*tenant](w.of.pods, byWaiting, waiting) {
+	for _, t := range by[*pod](w.of.pods, byWaiting, waiting) {
 		id := reclaim.ID(t.UID)
 		is[id] = true
-		x := &toldWish{tenant: t, member: members[t.UID], words: d.words}
+		x := &toldWish{pod: t, member: members[t.UID], generation: d.generation}
 		for _, key := range t.need.claims {
 			c, _ := get[*claim](w.of.claims, key)
 			x.claims = append(x.claims, c)
 		}
 		was := d.wishes[id]
-		if was != nil && was.tenant == t && was.member == x.member && was.words == x.words && slices.Equal(was.claims, x.claims) {
+		if was != nil && was.pod == t && was.member == x.member && was.generation == x.generation && slices.Equal(was.claims, x.claims) {
 			continue
 		}
 		x.Wish = w.wish(t)
@@ -115,7 +116,7 @@ func (d *told) waits(w *translator, now quantity.Instant, news *protocol.Wishes)
 	slices.SortFunc(news.Wishes, func(a, b reclaim.Wish) int { return cmp.Compare(a.ID, b.ID) })
 	for _, id := range slices.Sorted(maps.Keys(d.wishes)) {
 		if !is[id] {
-			now, there := get[*tenant](w.of.pods, d.wishes[id].tenant.Namespace+"/"+d.wishes[id].tenant.Name)
+			now, there := get[*pod](w.of.pods, d.wishes[id].pod.Namespace+"/"+d.wishes[id].pod.Name)
 			news.Dropped = append(news.Dropped, protocol.Dropped{ID: id, Served: there && now.machine != ""})
 			delete(d.wishes, id)
 		}
@@ -124,8 +125,8 @@ func (d *told) waits(w *translator, now quantity.Instant, news *protocol.Wishes)
 
 // all is the full report, for a listener that has none yet.
 func (d *told) all() (list []inventory.Sighting) {
-	for _, id := range slices.Sorted(maps.Keys(d.holds)) {
-		list = append(list, inventory.Sighting{Slice: id, Holds: slices.Clone(d.holds[id])})
+	for _, id := range slices.Sorted(maps.Keys(d.closures)) {
+		list = append(list, inventory.Sighting{Slice: id, Closures: slices.Clone(d.closures[id])})
 	}
 	for _, id := range slices.Sorted(maps.Keys(d.faults)) {
 		list = append(list, vitals(id, d.faults[id]))

@@ -37,10 +37,10 @@ func TestAsMuchIsGivenBackAsObjectsMean(t *testing.T) {
 	}
 	// counts is who waits for counted devices, devices who waits for those of a claim, with more objects.
 	counts := func(n int64, changes ...func(*corev1.Pod)) []runtime.Object {
-		return []runtime.Object{pod("a", "p", "", append([]func(*corev1.Pod){asks(mig, n), unplaced}, changes...)...)}
+		return []runtime.Object{newPod("a", "p", "", append([]func(*corev1.Pod){asks(mig, n), unplaced}, changes...)...)}
 	}
 	devices := func(more ...runtime.Object) []runtime.Object {
-		return append([]runtime.Object{pod("a", "p", "", claims("c"), unplaced)}, more...)
+		return append([]runtime.Object{newPod("a", "p", "", claims("c"), unplaced)}, more...)
 	}
 	three := func(c *resourcev1.ResourceClaim) { c.Spec.Devices.Requests[0].Exactly.Count = 3 }
 	elsewhere := func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "b"} }
@@ -71,15 +71,15 @@ func TestAsMuchIsGivenBackAsObjectsMean(t *testing.T) {
 			devices(resourceClaim("a", "c", wanted("any"), selects(memory+`("41Gi")) > 0`)), deviceClass("any", ofDriver)), 2},
 		"by what is not understood": {mixed, nil, nil, devices(resourceClaim("a", "c", selects(profile+`.startsWith("3g")`))), 1},
 		"two claims": {both, nil, nil,
-			[]runtime.Object{pod("a", "p", "", two, unplaced), c, resourceClaim("a", "d")}, 2},
-		"a claim that two share":  {both, nil, nil, devices(pod("a", "q", "", two, unplaced), c, resourceClaim("a", "d")), 2},
+			[]runtime.Object{newPod("a", "p", "", two, unplaced), c, resourceClaim("a", "d")}, 2},
+		"a claim that two share":  {both, nil, nil, devices(newPod("a", "q", "", two, unplaced), c, resourceClaim("a", "d")), 2},
 		"a claim not made yet":    {both, nil, nil, devices(), 0},
 		"more than there are":     {both, nil, nil, devices(resourceClaim("a", "c", three)), 0},
 		"counted":                 {counted, nil, nil, counts(2), 1},
-		"two who wait":            {counted, nil, nil, append(counts(2), pod("a", "q", "", asks(mig, 1), unplaced)), 2},
-		"others have one":         {counted, nil, nil, append(counts(2), pod("a", "h", "w", asks(mig, 1))), 2},
-		"the pool keeps":          {[]Pool{{Name: "p", Resources: small().Resources, Keeps: true}}, nil, nil, counts(2), 0},
-		"of what no pool names":   {counted, nil, nil, []runtime.Object{pod("a", "p", "", asks("example.com/other", 1), unplaced)}, 0},
+		"two who wait":            {counted, nil, nil, append(counts(2), newPod("a", "q", "", asks(mig, 1), unplaced)), 2},
+		"others have one":         {counted, nil, nil, append(counts(2), newPod("a", "h", "w", asks(mig, 1))), 2},
+		"the pool keeps":          {[]Pool{{Name: "p", Resources: small().Resources, NeverGives: true}}, nil, nil, counts(2), 0},
+		"of what no pool names":   {counted, nil, nil, []runtime.Object{newPod("a", "p", "", asks("example.com/other", 1), unplaced)}, 0},
 		"a label":                 {counted, nil, nil, counts(2, elsewhere), 0},
 		"pinned":                  {counted, nil, nil, counts(2, pinned("w")), 1},
 		"pinned elsewhere":        {counted, nil, nil, counts(2, pinned("v")), 0},

@@ -18,7 +18,7 @@ func TestPodsThatNoMachineCanServeStarveNobody(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	inv, look := clocked(t)
 	for i := range 300 {
-		inv.hears(t, inv.pods, pod("a", fmt.Sprint("old", i), "", asks(mig, int64(10+i)), unplaced))
+		inv.hears(t, inv.pods, newPod("a", fmt.Sprint("old", i), "", asks(mig, int64(10+i)), unplaced))
 	}
 	clock := time.Minute
 	for range 120 {
@@ -27,7 +27,7 @@ func TestPodsThatNoMachineCanServeStarveNobody(t *testing.T) {
 		}
 		clock += time.Second
 	}
-	inv.hears(t, inv.pods, pod("a", "young", "", asks(mig, 2), unplaced, func(p *corev1.Pod) {
+	inv.hears(t, inv.pods, newPod("a", "young", "", asks(mig, 2), unplaced, func(p *corev1.Pod) {
 		p.Status.Conditions[0].LastTransitionTime = metav1.Time{Time: t0.Add(clock)}
 	}))
 	for n := 1; len(look(clock)) == 0; n++ {
@@ -42,11 +42,11 @@ func TestPodsThatWantTheSameAreTriedOnce(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	inv, look := clocked(t)
 	for i := range 300 {
-		inv.hears(t, inv.pods, pod("a", fmt.Sprint("old", i), "", asks(mig, 10), unplaced),
-			pod("a", fmt.Sprint("lost", i), "", claims("none"), unplaced),
-			pod("a", fmt.Sprint("other", i), "", asks("example.com/other", 10), unplaced))
+		inv.hears(t, inv.pods, newPod("a", fmt.Sprint("old", i), "", asks(mig, 10), unplaced),
+			newPod("a", fmt.Sprint("lost", i), "", claims("none"), unplaced),
+			newPod("a", fmt.Sprint("other", i), "", asks("example.com/other", 10), unplaced))
 	}
-	inv.hears(t, inv.pods, pod("a", "young", "", asks(mig, 2), unplaced, func(p *corev1.Pod) {
+	inv.hears(t, inv.pods, newPod("a", "young", "", asks(mig, 2), unplaced, func(p *corev1.Pod) {
 		p.Status.Conditions[0].LastTransitionTime = metav1.Time{Time: t0.Add(time.Minute)}
 	}))
 	if got := look(time.Minute); len(got) != 1 {
@@ -58,12 +58,12 @@ func TestPodsThatWantTheSameAreTriedOnce(t *testing.T) {
 func TestUnlikePodsOfAnOwnerDoNotBlockEachOther(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	ray := of("RayCluster", "ray")
-	worker := pod("a", "worker", "", asks(mig, 2), unplaced, ray)
+	worker := newPod("a", "worker", "", asks(mig, 2), unplaced, ray)
 	for name, head := range map[string]*corev1.Pod{
-		"it wants more": pod("a", "head", "", asks(mig, 9), unplaced, ray),
-		"it wants other machines": pod("a", "head", "", asks(mig, 2), unplaced, ray,
+		"it wants more": newPod("a", "head", "", asks(mig, 9), unplaced, ray),
+		"it wants other machines": newPod("a", "head", "", asks(mig, 2), unplaced, ray,
 			func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"x": "y"} }),
-		"it is pinned": pod("a", "head", "", asks(mig, 2), unplaced, ray, pinned("elsewhere")),
+		"it is pinned": newPod("a", "head", "", asks(mig, 2), unplaced, ray, pinned("elsewhere")),
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, look := clocked(t, head, worker)
@@ -80,23 +80,23 @@ func TestAPlaceThatWasNotTakenComesLast(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
 	set := of("Job", "set")
 	// What costs least is on another machine.
-	inv, look := clocked(t, pod("a", "p", "", asks(mig, 2), unplaced, set), node("u", has(mig, 2)),
-		pod("s", "sluice-op-9", "u", ours("u/mig-1g.10gb.0"), asks(mig, 1), began(-time.Second), lasts(time.Hour)))
+	inv, look := clocked(t, newPod("a", "p", "", asks(mig, 2), unplaced, set), node("u", has(mig, 2)),
+		newPod("s", "sluice-op-9", "u", ours("u/mig-1g.10gb.0"), asks(mig, 1), began(-time.Second), lasts(time.Hour)))
 	if got, want := look(0), []string{"u/mig-1g.10gb.0 at 30s for pod a/p, which waits for it"}; !slices.Equal(got, want) {
 		t.Fatalf("cut are %q, want %q", got, want)
 	}
-	inv.loses(t, inv.pods, pod("s", "sluice-op-9", "u"))
+	inv.loses(t, inv.pods, newPod("s", "sluice-op-9", "u"))
 	look(31 * time.Second)
 	if got := look(2 * time.Minute); len(got) != 0 {
 		t.Fatalf("it is kept for ever: %q", got)
 	}
 	// We are there again. A brother of it is given something elsewhere.
-	inv.hears(t, inv.pods, pod("s", "sluice-op-10", "u", ours("u/mig-1g.10gb.0"), asks(mig, 1), began(2*time.Minute), lasts(time.Hour)))
-	inv.hears(t, inv.pods, pod("a", "q", "", asks(mig, 2), unplaced, set))
+	inv.hears(t, inv.pods, newPod("s", "sluice-op-10", "u", ours("u/mig-1g.10gb.0"), asks(mig, 1), began(2*time.Minute), lasts(time.Hour)))
+	inv.hears(t, inv.pods, newPod("a", "q", "", asks(mig, 2), unplaced, set))
 	if got, want := look(3*time.Minute), []string{"w/mig-1g.10gb.1 at 3m30s for pod a/q, which waits for it"}; !slices.Equal(got, want) {
 		t.Fatalf("cut are %q, want %q", got, want)
 	}
-	inv.loses(t, inv.pods, pod("a", "q", ""))
+	inv.loses(t, inv.pods, newPod("a", "q", ""))
 	look(4 * time.Minute)
 	if got := look(9 * time.Minute); len(got) != 0 {
 		t.Fatalf("it is not left alone: %q", got)

@@ -120,7 +120,7 @@ func (s selector) of(driver string) (of bool) {
 }
 
 // asksOf records what a waiting Pod asks of its machine. Affinities between Pods are not modelled.
-func (s *slimmer) asksOf(t *tenant, spec *corev1.PodSpec) {
+func (s *slimmer) asksOf(t *pod, spec *corev1.PodSpec) {
 	t.need.where.Labels = pairs(spec.NodeSelector)
 	for i := range spec.Tolerations {
 		x := &spec.Tolerations[i]

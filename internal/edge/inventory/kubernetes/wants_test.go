@@ -45,7 +45,7 @@ func board(machine string, change ...func(*resourcev1.Device)) *resourcev1.Resou
 func filler(machine, device string, since time.Duration) []runtime.Object {
 	name := "sluice-op-" + machine + "-" + device
 	return []runtime.Object{
-		pod("s", name, machine, ours(machine+"/"+device), claims(name), began(since), lasts(time.Hour)),
+		newPod("s", name, machine, ours(machine+"/"+device), claims(name), began(since), lasts(time.Hour)),
 		resourceClaim("s", name, ourClaim, allocated(machine, device, name)),
 	}
 }
@@ -73,11 +73,11 @@ func cutOf(t *testing.T, pool Pool, objects ...runtime.Object) (list []string) {
 func TestWhatAClaimWants(t *testing.T) {
 	asked := func(change ...func(*resourcev1.ResourceClaim)) []runtime.Object {
 		return []runtime.Object{resourceClaim("a", "c", append([]func(*resourcev1.ResourceClaim){wanted("gpu.nvidia.com")}, change...)...),
-			pod("a", "p", "", claims("c"), unplaced)}
+			newPod("a", "p", "", claims("c"), unplaced)}
 	}
 	beside := func(class string, more ...runtime.Object) []runtime.Object {
 		return append([]runtime.Object{resourceClaim("a", "c", wanted("gpu.nvidia.com")), resourceClaim("a", "n", wanted(class)),
-			pod("a", "p", "", hasClaims("c", "n"), unplaced)}, more...)
+			newPod("a", "p", "", hasClaims("c", "n"), unplaced)}, more...)
 	}
 	count := func(n int64) func(*resourcev1.ResourceClaim) {
 		return func(c *resourcev1.ResourceClaim) { c.Spec.Devices.Requests[0].Exactly.Count = n }
@@ -159,8 +159,8 @@ func TestWhatAClaimWants(t *testing.T) {
 func TestOneClaimOfSeveralPods(t *testing.T) {
 	mine := slices.Concat([]runtime.Object{node("w"), board("w")}, filler("w", "a0", -time.Minute), filler("w", "b0", -2*time.Minute),
 		filler("w", "a1", -3*time.Minute), filler("w", "b1", -4*time.Minute))
-	shared := []runtime.Object{resourceClaim("a", "c", wanted("gpu.nvidia.com")), pod("a", "p", "", claims("c"), unplaced),
-		pod("a", "q", "", claims("c"), unplaced), pod("a", "r", "", claims("c"), unplaced)}
+	shared := []runtime.Object{resourceClaim("a", "c", wanted("gpu.nvidia.com")), newPod("a", "p", "", claims("c"), unplaced),
+		newPod("a", "q", "", claims("c"), unplaced), newPod("a", "r", "", claims("c"), unplaced)}
 	if got := cutOf(t, wholes(), append(mine, shared...)...); !slices.Equal(got, []string{"w/a0"}) {
 		t.Errorf("cut are %q", got)
 	}
@@ -168,7 +168,7 @@ func TestOneClaimOfSeveralPods(t *testing.T) {
 	other := slices.Concat(mine, []runtime.Object{node("v"), board("v")}, filler("v", "a0", -time.Second), []runtime.Object{
 		resourceClaim("a", "c", wanted("gpu.nvidia.com"), selects(`device.attributes["gpu.nvidia.com"].root == "b"`)),
 		resourceClaim("a", "d", wanted("gpu.nvidia.com"), selects(`device.attributes["gpu.nvidia.com"].root == "a"`)),
-		pod("a", "p", "", claims("c"), unplaced, pinned("w")), pod("a", "q", "", hasClaims("c", "d"), unplaced),
+		newPod("a", "p", "", claims("c"), unplaced, pinned("w")), newPod("a", "q", "", hasClaims("c", "d"), unplaced),
 	})
 	if got := cutOf(t, wholes(), other...); !slices.Equal(got, []string{"w/a0", "w/b0"}) {
 		t.Errorf("cut are %q", got)

@@ -20,10 +20,10 @@ const (
 	waiting   = "yes"
 )
 
-// waits indexes Pods of others that are unschedulable.
-func waits() cache.IndexFunc {
-	return index(func(t *tenant) []string {
-		if t.turn.waits == 0 || t.ours || t.fills || t.turn.queued || t.turn.nominated {
+// waitingIndex indexes Pods of others that are unschedulable.
+func waitingIndex() cache.IndexFunc {
+	return index(func(t *pod) []string {
+		if t.turn.unschedulableSince == 0 || t.ours || t.fills || t.turn.queued || t.turn.nominated {
 			return nil
 		}
 		return []string{waiting}
@@ -31,9 +31,10 @@ func waits() cache.IndexFunc {
 }
 
 // wish is what a Pod that waits wants. Pods of one owner that want the same are kin; a Pod without an owner is its own.
-func (w *translator) wish(t *tenant) reclaim.Wish {
+func (w *translator) wish(t *pod) reclaim.Wish {
 	x := w.like(t)
-	x.ID, x.Since, x.Equiv = reclaim.ID(t.UID), t.turn.waits, reclaim.Equiv{Owner: string(cmp.Or(t.owner, t.UID)), Shape: t.need.shape}
+	x.ID, x.Since = reclaim.ID(t.UID), t.turn.unschedulableSince
+	x.Equiv = reclaim.Equiv{Owner: string(cmp.Or(t.owner, t.UID)), Shape: t.need.shape}
 	for _, key := range t.need.claims {
 		if c, there := get[*claim](w.of.claims, key); there {
 			x.Equiv.Shape += c.shape
@@ -44,7 +45,7 @@ func (w *translator) wish(t *tenant) reclaim.Wish {
 }
 
 // like is what a Pod, or one that is like it, wants beside its claims.
-func (w *translator) like(t *tenant) reclaim.Wish {
+func (w *translator) like(t *pod) reclaim.Wish {
 	return reclaim.Wish{
 		Who: cmp.Or(t.kind, "pod") + " " + t.Namespace + "/" + t.Name + ", which waits for it", Asks: w.asks(t.need.asks),
 		Where: t.need.where,

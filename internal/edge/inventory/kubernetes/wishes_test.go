@@ -74,19 +74,19 @@ func filled() []runtime.Object {
 	parts := partitionable("w")
 	return []runtime.Object{
 		node("w", has(mig, 3)), parts[0], parts[1],
-		pod("s", "sluice-op-1", "w", ours("w/gpu-0-mig-3g-0"), claims("sluice-op-1"), began(-10*time.Minute), lasts(time.Hour)),
-		pod("s", "sluice-op-2", "w", ours("w/gpu-0-mig-3g-3"), claims("sluice-op-2"), began(-1*time.Minute), lasts(time.Hour)),
+		newPod("s", "sluice-op-1", "w", ours("w/gpu-0-mig-3g-0"), claims("sluice-op-1"), began(-10*time.Minute), lasts(time.Hour)),
+		newPod("s", "sluice-op-2", "w", ours("w/gpu-0-mig-3g-3"), claims("sluice-op-2"), began(-1*time.Minute), lasts(time.Hour)),
 		resourceClaim("s", "sluice-op-1", ourClaim, allocated("w", "gpu-0-mig-3g-0", "sluice-op-1")),
 		resourceClaim("s", "sluice-op-2", ourClaim, allocated("w", "gpu-0-mig-3g-3", "sluice-op-2")),
-		pod("s", "sluice-op-3", "w", ours("w/mig-1g.10gb.0"), asks(mig, 1), began(-3*time.Minute), lasts(time.Hour)),
-		pod("s", "sluice-op-4", "w", ours("w/mig-1g.10gb.1"), asks(mig, 1), began(-2*time.Minute), lasts(time.Hour)),
+		newPod("s", "sluice-op-3", "w", ours("w/mig-1g.10gb.0"), asks(mig, 1), began(-3*time.Minute), lasts(time.Hour)),
+		newPod("s", "sluice-op-4", "w", ours("w/mig-1g.10gb.1"), asks(mig, 1), began(-2*time.Minute), lasts(time.Hour)),
 	}
 }
 
 // cut are the slices of what is held that are cut short, with when, in seconds from t0.
 func cut(held []inventory.Sighting) (list []string) {
 	for _, s := range held {
-		for _, r := range s.Holds {
+		for _, r := range s.Closures {
 			if r.Truncate && r.Kind == protocol.ForReclaim {
 				list = append(list, fmt.Sprintf("%s at %v for %s", s.Slice, r.Start.Sub(at(0)), r.Source))
 			}
@@ -105,61 +105,61 @@ func TestWhatIsGivenBackForWhoWaits(t *testing.T) {
 		want    []string
 	}{
 		{"a device: least is lost with the later one", []Pool{migs("3g.40gb"), small()}, nil,
-			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c")},
+			[]runtime.Object{newPod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c")},
 			[]string{"w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it"}},
 		{"unless its home knows better", []Pool{migs("3g.40gb"), small()},
 			map[job.SliceID]reclaim.Cost{"w/gpu-0-mig-3g-0": {}},
-			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c")},
+			[]runtime.Object{newPod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c")},
 			[]string{"w/gpu-0-mig-3g-0 at 30s for pod a/p, which waits for it"}},
 		{"all of the GPU", []Pool{{Name: "mig", Classes: migs("3g.40gb").Classes, Notice: time.Minute}}, nil,
-			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", wanted("whole")),
+			[]runtime.Object{newPod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c", wanted("whole")),
 				deviceClass("whole", `device.driver == "gpu.nvidia.com"`, `device.attributes["gpu.nvidia.com"].profile == '7g.80gb'`)},
 			[]string{"w/gpu-0-mig-3g-0 at 1m0s for pod a/p, which waits for it",
 				"w/gpu-0-mig-3g-3 at 1m0s for pod a/p, which waits for it"}},
 		{"only what its claim means", []Pool{migs("3g.40gb", "1g.10gb")}, nil, // a small one is free
-			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced),
+			[]runtime.Object{newPod("a", "p", "", claims("c"), unplaced),
 				resourceClaim("a", "c",
 					selects(
 						`device.attributes["gpu.nvidia.com"].profile == "3g.40gb" && device.capacity["gpu.nvidia.com"].memory.compareTo(quantity("40Gi")) >= 0`))},
 			[]string{"w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it"}},
 		{"what is free and not known to be meant is not", []Pool{migs("3g.40gb", "1g.10gb")}, nil,
-			[]runtime.Object{pod("a", "p", "", claims("c"), unplaced),
+			[]runtime.Object{newPod("a", "p", "", claims("c"), unplaced),
 				resourceClaim("a", "c", selects(`device.attributes["gpu.nvidia.com"].profile.startsWith("3g")`))},
 			[]string{"w/gpu-0-mig-3g-3 at 30s for pod a/p, which waits for it"}},
-		{"counted: one is free", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced)},
+		{"counted: one is free", []Pool{small()}, nil, []runtime.Object{newPod("a", "p", "", asks(mig, 2), unplaced)},
 			[]string{"w/mig-1g.10gb.1 at 30s for pod a/p, which waits for it"}},
-		{"two who wait", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced),
-			pod("a", "q", "", asks(mig, 1), unplaced)},
+		{"two who wait", []Pool{small()}, nil, []runtime.Object{newPod("a", "p", "", asks(mig, 2), unplaced),
+			newPod("a", "q", "", asks(mig, 1), unplaced)},
 			[]string{"w/mig-1g.10gb.0 at 30s for pod a/q, which waits for it", "w/mig-1g.10gb.1 at 30s for pod a/p, which waits for it"}},
-		{"more than there is", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 4), unplaced)}, nil},
-		{"there is room already", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 1), unplaced)}, nil},
-		{"nothing that is known", []Pool{migs("3g.40gb")}, nil, []runtime.Object{pod("a", "p", "", claims("c"), unplaced),
+		{"more than there is", []Pool{small()}, nil, []runtime.Object{newPod("a", "p", "", asks(mig, 4), unplaced)}, nil},
+		{"there is room already", []Pool{small()}, nil, []runtime.Object{newPod("a", "p", "", asks(mig, 1), unplaced)}, nil},
+		{"nothing that is known", []Pool{migs("3g.40gb")}, nil, []runtime.Object{newPod("a", "p", "", claims("c"), unplaced),
 			resourceClaim("a", "c", wanted("other"))}, nil},
-		{"its claim is not made yet", []Pool{migs("3g.40gb")}, nil, []runtime.Object{pod("a", "p", "", claims("c"), unplaced)}, nil},
-		{"nobody has looked for a place yet", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2))}, nil},
+		{"its claim is not made yet", []Pool{migs("3g.40gb")}, nil, []runtime.Object{newPod("a", "p", "", claims("c"), unplaced)}, nil},
+		{"nobody has looked for a place yet", []Pool{small()}, nil, []runtime.Object{newPod("a", "p", "", asks(mig, 2))}, nil},
 		{"the scheduler makes room itself", []Pool{small()}, nil,
-			[]runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) { p.Status.NominatedNodeName = "w" })}, nil},
+			[]runtime.Object{newPod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) { p.Status.NominatedNodeName = "w" })}, nil},
 		{"one of ours waits", []Pool{small()}, nil,
-			[]runtime.Object{pod("s", "sluice-op-9", "", asks(mig, 2), unplaced, ours("w/mig-1g.10gb.2"))}, nil},
+			[]runtime.Object{newPod("s", "sluice-op-9", "", asks(mig, 2), unplaced, ours("w/mig-1g.10gb.2"))}, nil},
 		{"a subjob of another operator waits", []Pool{small()}, nil,
-			[]runtime.Object{pod("s", "sluice-other-9", "", asks(mig, 2), unplaced,
+			[]runtime.Object{newPod("s", "sluice-other-9", "", asks(mig, 2), unplaced,
 				func(p *corev1.Pod) { p.Spec.PriorityClassName = cluster.Leftover })}, nil},
 		{"it asks for what no pool names too", []Pool{small()}, nil,
-			[]runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) {
+			[]runtime.Object{newPod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) {
 				p.Spec.Containers[0].Resources.Limits["example.com/other"] = resource.MustParse("1")
 			})}, []string{"w/mig-1g.10gb.1 at 30s for pod a/p, which waits for it"}},
 		{"it asks for nothing that a pool names", []Pool{small()}, nil,
-			[]runtime.Object{pod("a", "p", "", asks("example.com/other", 1), unplaced)}, nil},
-		{"the pool keeps what it has", []Pool{{Name: "p", Resources: small().Resources, Keeps: true}}, nil,
-			[]runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced)}, nil},
+			[]runtime.Object{newPod("a", "p", "", asks("example.com/other", 1), unplaced)}, nil},
+		{"the pool keeps what it has", []Pool{{Name: "p", Resources: small().Resources, NeverGives: true}}, nil,
+			[]runtime.Object{newPod("a", "p", "", asks(mig, 2), unplaced)}, nil},
 		{"it means another machine", []Pool{small()}, nil,
-			[]runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced,
+			[]runtime.Object{newPod("a", "p", "", asks(mig, 2), unplaced,
 				func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "b"} })}, nil},
-		{"it is pinned to the machine", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, pinned("w"))},
+		{"it is pinned to the machine", []Pool{small()}, nil, []runtime.Object{newPod("a", "p", "", asks(mig, 2), unplaced, pinned("w"))},
 			[]string{"w/mig-1g.10gb.1 at 30s for pod a/p, which waits for it"}},
-		{"it is pinned to another", []Pool{small()}, nil, []runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, pinned("v"))}, nil},
+		{"it is pinned to another", []Pool{small()}, nil, []runtime.Object{newPod("a", "p", "", asks(mig, 2), unplaced, pinned("v"))}, nil},
 		{"it has an affinity to others", []Pool{small()}, nil,
-			[]runtime.Object{pod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) {
+			[]runtime.Object{newPod("a", "p", "", asks(mig, 2), unplaced, func(p *corev1.Pod) {
 				p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 					RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 						MatchExpressions: []corev1.NodeSelectorRequirement{{
@@ -184,8 +184,8 @@ func TestWhatIsGivenBackForWhoWaits(t *testing.T) {
 // TestWhyAPodWaits: of devices that are selected by their attributes, of a claim that does not exist yet, and of counted ones.
 func TestWhyAPodWaits(t *testing.T) {
 	const mig = "nvidia.com/mig-1g.10gb"
-	o := options(serve(append(filled(), pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"),
-		pod("a", "q", "", claims("missing"), unplaced), pod("a", "r", "", asks(mig, 9), unplaced))...))
+	o := options(serve(append(filled(), newPod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"),
+		newPod("a", "q", "", claims("missing"), unplaced), newPod("a", "r", "", asks(mig, 9), unplaced))...))
 	o.Pools, o.Now = []Pool{migs("3g.40gb"), small()}, func() quantity.Instant { return at(0) }
 	g := gives(opened(t, o))
 	g.look()
@@ -200,7 +200,7 @@ func TestWhyAPodWaits(t *testing.T) {
 
 // TestAPlaceIsKeptUntilThePodHasOne, or is gone, or does not come in spite of it.
 func TestAPlaceIsKeptUntilThePodHasOne(t *testing.T) {
-	c := serve(append(filled(), pod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"))...)
+	c := serve(append(filled(), newPod("a", "p", "", claims("c"), unplaced), resourceClaim("a", "c"))...)
 	var now atomic.Int64
 	now.Store(int64(at(0)))
 	o := options(c)

@@ -47,7 +47,7 @@ func has(name string, n int64) func(*corev1.Node) {
 	}
 }
 
-func pod(namespace, name, machine string, change ...func(*corev1.Pod)) *corev1.Pod {
+func newPod(namespace, name, machine string, change ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: meta(namespace, name)}
 	p.Spec.NodeName, p.Spec.Containers = machine, []corev1.Container{{Name: "main"}}
 	if machine != "" {

@@ -43,7 +43,7 @@ func holds(s *scenario.Scenario, world *sim.Sim, from protocol.Address) {
 				if h.End != quantity.Never {
 					h.End = h.End.Add(epoch)
 				}
-				said.Holds = append(said.Holds, h)
+				said.Closures = append(said.Closures, h)
 			}
 			world.At(at.Add(epoch), protocol.Message{Kind: protocol.Foreign, From: from,
 				To: protocol.Address{Role: protocol.Node, ID: string(of.Node)}, Body: said})
