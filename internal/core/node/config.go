@@ -47,9 +47,9 @@ type Config struct {
 	ResultRetry time.Duration
 	// MinGap is the shortest gap worth a message. Default 100 ms.
 	MinGap time.Duration
-	// CutGrace is what a running subjob still gets when its time is taken at once, so that it can be warned and leave a
+	// TruncateGrace is what a running subjob still gets when its time is taken at once, so that it can be warned and leave a
 	// checkpoint. Default 2 s.
-	CutGrace time.Duration
+	TruncateGrace time.Duration
 	// Overdue is how long after its lease's end a subjob may remain unconfirmed before the executor is told to stop it.
 	// Its supervisor ends it at the end by itself: this is the second line. Default 5 s.
 	Overdue time.Duration
@@ -81,7 +81,7 @@ func (c Config) withDefaults() Config {
 	c.GrantTTL = cmp.Or(c.GrantTTL, 200*time.Millisecond)
 	c.ResultRetry = cmp.Or(c.ResultRetry, time.Second)
 	c.MinGap = cmp.Or(c.MinGap, 100*time.Millisecond)
-	c.CutGrace = cmp.Or(c.CutGrace, 2*time.Second)
+	c.TruncateGrace = cmp.Or(c.TruncateGrace, 2*time.Second)
 	c.Overdue = cmp.Or(c.Overdue, 5*time.Second)
 	c.PastTolerance = cmp.Or(c.PastTolerance, time.Minute)
 	c.MaxReservations = cmp.Or(c.MaxReservations, 256)
@@ -103,7 +103,7 @@ func (c Config) Validate() error {
 		value time.Duration
 	}{
 		{"Horizon", c.Horizon}, {"GrantTTL", c.GrantTTL}, {"ResultRetry", c.ResultRetry}, {"MinGap", c.MinGap},
-		{"CutGrace", c.CutGrace}, {"Overdue", c.Overdue}, {"Refresh", c.Refresh}, {"PastTolerance", c.PastTolerance},
+		{"TruncateGrace", c.TruncateGrace}, {"Overdue", c.Overdue}, {"Refresh", c.Refresh}, {"PastTolerance", c.PastTolerance},
 	} {
 		problem(d.value < 0, "node: %s is %v; it can't be negative", d.name, d.value)
 	}

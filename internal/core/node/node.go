@@ -69,7 +69,7 @@ func New(cfg Config) *Node {
 	n.holds = holds.New(n.inventory, cfg.Number)
 	n.leases = leases.New(n.record, n.inventory)
 	n.runner = leases.NewRunner(leases.Config{
-		ResultRetry: cfg.ResultRetry, Overdue: cfg.Overdue, CutGrace: cfg.CutGrace, Fixed: cfg.Fixed,
+		ResultRetry: cfg.ResultRetry, Overdue: cfg.Overdue, TruncateGrace: cfg.TruncateGrace, Fixed: cfg.Fixed,
 	}, n.leases)
 	n.quarantine = quarantine.New(n.record, n.inventory, n.leases, n.runner)
 	n.offers = offers.New(offers.Config{Zone: cfg.Zone, Horizon: cfg.Horizon, MinGap: cfg.MinGap}, n.record, n.inventory)

@@ -72,7 +72,7 @@ func TestCutsSayWhatMakeWayDoes(t *testing.T) {
 		t.Fatalf("%+v, %v; want both leases and no change", list, err)
 	}
 	same(t, "running", list[0].Token, running)
-	same(t, "cut at", list[0].At, w.now.Add(w.n.cfg.CutGrace))
+	same(t, "cut at", list[0].At, w.now.Add(w.n.cfg.TruncateGrace))
 	same(t, "withdrawn", list[0].Withdrawn, false)
 	same(t, "later", list[1].Token, later)
 	same(t, "withdrawn", list[1].Withdrawn, true)

@@ -18,8 +18,8 @@ type Config struct {
 	ResultRetry time.Duration
 	// Overdue is how long after its lease's end a subjob may remain unconfirmed before the executor is told to stop it.
 	Overdue time.Duration
-	// CutGrace is what a running subjob still gets when its time is taken at once.
-	CutGrace time.Duration
+	// TruncateGrace is what a running subjob still gets when its time is taken at once.
+	TruncateGrace time.Duration
 	// Fixed: no lease is extended.
 	Fixed bool
 }
@@ -450,7 +450,7 @@ func (u *Runner) Truncations(now quantity.Instant, s *inventory.Slice, r *protoc
 		}
 		end := o.Start
 		if end <= now {
-			end = now.Add(u.cfg.CutGrace)
+			end = now.Add(u.cfg.TruncateGrace)
 		}
 		if end < l.terms.End { // else it is over by then
 			list = append(list, Truncation{l, end, false})

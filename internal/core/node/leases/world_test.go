@@ -26,7 +26,7 @@ func newWorld() *world {
 	i := inventory.New()
 	r := record.New("n", func(f *protocol.Fact) { w.Apply(f) })
 	w.Leases = New(r, i)
-	w.Runner = NewRunner(Config{ResultRetry: time.Second, Overdue: 5 * time.Second, CutGrace: 2 * time.Second}, w.Leases)
+	w.Runner = NewRunner(Config{ResultRetry: time.Second, Overdue: 5 * time.Second, TruncateGrace: 2 * time.Second}, w.Leases)
 	i.List([]protocol.Slice{{ID: "a"}, {ID: "b"}})
 	i.Confirm()
 	return w

@@ -248,7 +248,7 @@ func (a actorsOf) node(id job.NodeID) node.Config {
 		c.Airlock, c.Host = a.s.Memory.Airlock, a.s.Memory.Joint
 	}
 	if a.s.Host != nil {
-		c.CutGrace = atOnce
+		c.TruncateGrace = atOnce
 	}
 	if a.s.Model.Network.Loss > 0 || len(a.s.Faults) > 0 {
 		c.Refresh = 5 * time.Second
