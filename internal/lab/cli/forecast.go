@@ -21,11 +21,11 @@ import (
 
 // forecastFlags are those of `sluice forecast`.
 type forecastFlags struct {
-	jobs, zone, html string
-	gpus             int
-	grace            time.Duration
-	seed             uint64
-	quick, anonymize bool
+	jobs, zone, hours, html string
+	gpus                    int
+	grace                   time.Duration
+	seed                    uint64
+	quick, anonymize        bool
 }
 
 // ForecastCommand is `sluice forecast`.
@@ -63,7 +63,8 @@ a list of jobs as in a scenario (docs/scenarios.md), such as
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.jobs, "jobs", "", "a file with your own backlog: a list of jobs as in a scenario")
-	flags.StringVar(&f.zone, "zone", "UTC", "the time zone of clocks that name none, and of the hours of day that are shown")
+	flags.StringVar(&f.zone, "zone", "UTC", "the time zone of clocks in the files that name none")
+	flags.StringVar(&f.hours, "hours", "", "the time zone of the hours of day that are shown (default that of --zone)")
 	flags.StringVar(&f.html, "html", "", "also write the answer as one page with pictures to this file")
 	flags.IntVar(&f.gpus, "gpus", 0, "how many GPUs there are, for a log that does not say where jobs ran; 0: as many as it says")
 	flags.DurationVar(&f.grace, "grace", forecast.Notice, "how long before its device is taken a filler is told (your GraceTime)")
@@ -85,6 +86,12 @@ func (a *app) forecast(cmd *cobra.Command, files []string, f *forecastFlags) err
 	if err != nil {
 		return command.Usage("--zone %s: it is no time zone that is known here; want a name such as Europe/Berlin, or UTC", f.zone)
 	}
+	shown := zone
+	if f.hours != "" {
+		if shown, err = time.LoadLocation(f.hours); err != nil {
+			return command.Usage("--hours %s: it is no time zone that is known here; want a name such as Europe/Berlin, or UTC", f.hours)
+		}
+	}
 	if f.jobs != "" {
 		if o.Backlogs, err = ownJobs(f.jobs); err != nil {
 			return err
@@ -101,7 +108,7 @@ func (a *app) forecast(cmd *cobra.Command, files []string, f *forecastFlags) err
 		return err
 	}
 	log := forecast.Recorded(h)
-	log.Zone, o.Progress = zone, show
+	log.Zone, o.Progress = shown, show
 	answer, err := forecast.Forecast(cmd.Context(), log, o)
 	stop()
 	if cmd.Context().Err() != nil {

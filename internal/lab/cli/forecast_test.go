@@ -87,6 +87,7 @@ func TestForecastAnswers(t *testing.T) {
 		{[]string{swf, "--grace", "2h"}, command.ExitUsage, "want 0s to 1h"},
 		{[]string{swf, "--gpus", "-1"}, command.ExitUsage, "want 1 or more"},
 		{[]string{swf, "--zone", "Mars/Base"}, command.ExitUsage, "Europe/Berlin"},
+		{[]string{swf, "--hours", "Mars/Base"}, command.ExitUsage, "--hours Mars/Base"},
 		{[]string{swf, "--jobs", swf}, command.ExitUsage, "log.swf"},
 		{[]string{swf, "--jobs", dir + "/none"}, command.ExitUsage, "--jobs"},
 	} {

@@ -33,8 +33,10 @@ func EachLine(b *Book, r io.Reader, file string, visit func(line []byte, at At))
 			visit(line, at)
 		case errors.Is(err, io.EOF):
 			return nil
+		case trace.TooLong(err):
+			b.Odd("a line longer than any that a scheduler writes", "left out", at)
 		case trace.Damaged(err):
-			b.Odd("a file that is cut or damaged, or a line that is no text", "what stands before it was read: fetch it again", at)
+			b.Odd("a file that is cut or damaged", "what stands before it was read: fetch it again", at)
 			return nil
 		default:
 			return &errkind.Error{Kind: errkind.Unavailable, Err: fmt.Errorf("%s:%d: read: %w", file, at.Line, err)}

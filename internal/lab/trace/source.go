@@ -74,9 +74,20 @@ type Lines struct{ source source }
 // NewLines reads from r.
 func NewLines(r io.Reader) *Lines { return &Lines{source{raw: r}} }
 
-// Next returns the next line without its end, valid until the next call. It returns io.EOF behind the last; other errors are final, and
-// those that Damaged knows are of the content.
-func (l *Lines) Next() ([]byte, error) { return l.source.line() }
+// Next returns the next line without its end, valid until the next call. It returns io.EOF behind the last. The error of a line that is
+// TooLong is of that line alone; others are final, and those that Damaged knows are of the content.
+func (l *Lines) Next() ([]byte, error) {
+	line, err := l.source.line()
+	if TooLong(err) {
+		for more := error(bufio.ErrBufferFull); errors.Is(more, bufio.ErrBufferFull); {
+			_, more = l.source.lines.ReadSlice('\n') // an error comes back at the next line
+		}
+	}
+	return line, err
+}
 
-// Damaged says that an error of Lines is of what the file has in it: it is cut, damaged, or no text. Otherwise it could not be read.
-func Damaged(err error) bool { return errors.Is(err, errLongLine) || isDamage(err) }
+// TooLong says that a line is longer than any reader keeps.
+func TooLong(err error) bool { return errors.Is(err, errLongLine) }
+
+// Damaged says that an error of Lines is of what the file has in it: it is cut or damaged. Otherwise it could not be read.
+func Damaged(err error) bool { return isDamage(err) }

@@ -3,10 +3,15 @@
 package all
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -21,19 +26,16 @@ func Formats() []history.Format {
 	return append([]history.Format{slurm.Format()}, traces.Formats()...)
 }
 
-// Detect finds the format of a file by what is in it. The error for one that is none lists the formats.
-func Detect(path string) (history.Format, error) {
-	file, err := open(path)
-	if err != nil {
-		return history.Format{}, err
-	}
-	defer file.Close()
-	const most = 64 << 10
+// most of a file's text, in bytes, is looked at to find out what it is.
+const most = 64 << 10
+
+// detect finds the format of a file by its first bytes, which may be compressed. The error for one that is none lists the formats.
+func detect(first []byte, path string) (history.Format, error) {
 	var head []byte
-	lines := trace.NewLines(file)
+	lines := trace.NewLines(bytes.NewReader(first))
 	for len(head) < most {
 		line, err := lines.Next()
-		if err != nil { // whoever reads the file says what is wrong with it
+		if err != nil { // it is cut here, or whoever reads the file says what is wrong with it
 			break
 		}
 		head = append(append(head, line...), '\n')
@@ -53,10 +55,21 @@ func Detect(path string) (history.Format, error) {
 func Read(o history.Options, paths ...string) (*history.History, error) {
 	b := history.NewBook(o)
 	var bad []error
+	first := map[string]string{} // files by format, the first of each
 	for _, path := range paths {
-		if err := into(b, path); err != nil {
+		name, err := into(b, path)
+		if err != nil {
 			bad = append(bad, err)
+		} else if first[name] == "" {
+			first[name] = path
 		}
+	}
+	if len(first) > 1 {
+		var each []string
+		for _, name := range slices.Sorted(maps.Keys(first)) {
+			each = append(each, first[name]+" ("+name+")")
+		}
+		bad = append(bad, errkind.Errorf(errkind.Invalid, "%s are of several clusters: give the files of one", strings.Join(each, " and ")))
 	}
 	if len(bad) > 0 {
 		return nil, &errkind.Error{Kind: errkind.Of(bad[0]), Err: errors.Join(bad...)}
@@ -64,17 +77,23 @@ func Read(o history.Options, paths ...string) (*history.History, error) {
 	return b.Close()
 }
 
-func into(b *history.Book, path string) error {
-	f, err := Detect(path)
-	if err != nil {
-		return err
-	}
+// into reads a file, which may be a pipe, and returns the name of its format.
+func into(b *history.Book, path string) (string, error) {
 	file, err := open(path)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer file.Close()
-	return f.Read(b, file, path)
+	r := bufio.NewReaderSize(file, most)
+	first, err := r.Peek(most)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", errkind.Errorf(errkind.Unavailable, "read a cluster's log: %w", err)
+	}
+	f, err := detect(first, path)
+	if err != nil {
+		return "", err
+	}
+	return f.Name, f.Read(b, r, path)
 }
 
 func open(path string) (*os.File, error) {

@@ -1,6 +1,8 @@
 package all
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,8 +39,35 @@ func TestRead(t *testing.T) {
 	if _, err = Read(history.Options{}, filepath.Join(dir, "gone")); errkind.Of(err) != errkind.NotFound {
 		t.Error(err)
 	}
-	if _, err = Detect(write("empty", "")); errkind.Of(err) != errkind.Invalid {
+	if _, err = Read(history.Options{}, write("empty", "")); errkind.Of(err) != errkind.Invalid {
 		t.Error(err)
+	}
+	swf := write("x.swf", "1 0 0 60 2 -1 -1 2 60 -1 1 1 1 -1 1 1 -1 -1\n")
+	if _, err = Read(history.Options{}, jobs, swf); err == nil || !strings.Contains(err.Error(), "a.csv (slurm) and ") ||
+		!strings.Contains(err.Error(), "x.swf (swf) are of several clusters") {
+		t.Error(err)
+	}
+}
+
+// TestAPipeIsReadWhole: finding out what a file is takes nothing away from it.
+func TestAPipeIsReadWhole(t *testing.T) {
+	const runs = 4000 // more than is looked at
+	var text strings.Builder
+	for i := range runs {
+		fmt.Fprintf(&text, "%d %d 0 60 2 -1 -1 2 60 -1 1 1 1 -1 1 1 -1 -1\n", i+1, 60*i)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	go func() {
+		_, _ = io.WriteString(w, text.String()) // who reads too little is found out below
+		_ = w.Close()
+	}()
+	h, err := Read(history.Options{}, fmt.Sprintf("/dev/fd/%d", r.Fd()))
+	if err != nil || len(h.Runs) != runs {
+		t.Errorf("%v, %d of %d runs", err, len(h.Runs), runs)
 	}
 }
 
