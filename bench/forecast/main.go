@@ -104,13 +104,12 @@ func (p *page) Answer(name string) (string, error) {
 
 // week is a forecast of days from those before, and what they came to.
 type week struct {
-	Log, Backlog  string
-	First         int
-	Kept          forecast.Interval
-	Truth         float64
-	Free          string
-	Gain, Gained  float64
-	Inside, Right bool
+	Log, Backlog string
+	First        int
+	Kept         forecast.Interval
+	Truth        float64
+	Gain, Gained float64
+	Inside       bool
 }
 
 // The weeks that are forecast: so many of each log, each of so many days, the last ones there are.
@@ -130,7 +129,7 @@ func (p *page) Weeks() (out []week, err error) {
 		}
 		for i := range weeksOfEach {
 			first := l.Days() - weekDays*(weeksOfEach-i)
-			backlogs := forecast.Stated()
+			backlogs := forecast.Stated(forecast.StatedMemory)
 			backlogs = []forecast.Backlog{backlogs[1], backlogs[2]}
 			before, err := p.forecast(l.Between(0, first), true, 0, backlogs...)
 			if err != nil {
@@ -142,10 +141,9 @@ func (p *page) Weeks() (out []week, err error) {
 			}
 			for k := range before.Outcomes {
 				b, a := &before.Outcomes[k], &after.Outcomes[k]
-				w := week{Log: x.name, Backlog: b.Name, First: first, Kept: b.Row("sja").Kept, Truth: a.Row("sja").Kept.Value, Free: b.Free,
+				w := week{Log: x.name, Backlog: b.Name, First: first, Kept: b.Row("sja").Kept, Truth: a.Row("sja").Kept.Value,
 					Gain: b.Gain.Value, Gained: a.Gain.Value}
 				w.Inside = w.Kept.Low <= w.Truth && w.Truth <= w.Kept.High
-				w.Right = (w.Gain >= forecast.Threshold) == (w.Gained >= forecast.Threshold)
 				out = append(out, w)
 			}
 		}

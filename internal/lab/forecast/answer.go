@@ -55,7 +55,7 @@ type Row struct {
 	Lost     float64  `json:"lost"`
 	Overhead float64  `json:"overhead"`
 	PerDay   float64  `json:"keptGPUHoursPerDay"`
-	// Met is the share of the host's starts that found a run on their device, WaitMean and WaitMost how long a start waited for it, in
+	// Met is the share of the starts of the host's jobs on a device that found a run there, WaitMean and WaitMost how long a start waited for it, in
 	// seconds: over all starts, and at most.
 	Met      float64 `json:"startsThatWaited"`
 	WaitMean float64 `json:"waitMeanSeconds"`
@@ -133,8 +133,8 @@ func (p *plan) outcome(backlog int, g *Gaps) Outcome {
 		if books == nil {
 			continue
 		}
-		r := Row{Mechanism: m, Own: slices.Contains(ours(), m), Kept: interval(days(books, nil), p.Seed)}
-		var gap, lost, overhead, waited, longest time.Duration
+		r := Row{Mechanism: m, Own: slices.Contains(ours(), m), Kept: interval(days(books, nil), p.Seed).within(0, 1)}
+		var gap, lost, overhead, waited, longest time.Duration // at most 16 devices for 24 days
 		var met, starts int64
 		for _, b := range books {
 			for _, x := range b.gapByDevice {
@@ -143,7 +143,7 @@ func (p *plan) outcome(backlog int, g *Gaps) Outcome {
 			lost, overhead, waited, longest = lost+b.lost, overhead+b.overhead, waited+b.waited, max(longest, b.longest)
 			met, starts = met+b.met, starts+b.starts
 		}
-		r.Lost, r.Overhead, r.PerDay = ratio(lost, gap), ratio(overhead, gap), r.Kept.Value*perDay
+		r.Lost, r.Overhead, r.PerDay = ratio(float64(lost), float64(gap)), ratio(float64(overhead), float64(gap)), r.Kept.Value*perDay
 		if starts > 0 {
 			r.Met, r.WaitMean = float64(met)/float64(starts), waited.Seconds()/float64(starts)
 		}
@@ -166,7 +166,7 @@ func (p *plan) outcome(backlog int, g *Gaps) Outcome {
 			o.Free = r.Mechanism
 		}
 	}
-	o.Gain = interval(days(p.of(backlog, o.Ours), p.of(backlog, o.Free)), p.Seed)
+	o.Gain = interval(days(p.of(backlog, o.Ours), p.of(backlog, o.Free)), p.Seed).within(-1, 1)
 	o.PerDay = o.Gain.Value * perDay
 	return o
 }
@@ -186,7 +186,6 @@ func (p *plan) parts(g *Gaps, backlog int, o *Outcome) {
 			d := to[name]
 			to[name] = day{d.over + useful.Seconds(), d.under + gap.Seconds()}
 		}
-		at := 0
 		for i := range p.played {
 			t := &p.played[i]
 			if t.backlog != backlog || t.mechanism != name {
@@ -203,7 +202,6 @@ func (p *plan) parts(g *Gaps, backlog int, o *Outcome) {
 				from := begin.Add(time.Duration(hour) * time.Hour)
 				add(hourly, hourName(time.Unix(0, int64(from)).In(clock.zone).Hour()), b.byHour[hour], b.gapByHour[hour])
 			}
-			at++
 		}
 		for _, x := range []struct {
 			list []Part
@@ -224,7 +222,7 @@ func (p *plan) parts(g *Gaps, backlog int, o *Outcome) {
 func (p *plan) worth(ctx context.Context, a *Answer, base setting) error {
 	best := a.best()
 	was := a.Outcomes[best].Gain.Value
-	mechanisms := append([]string{a.Outcomes[best].Ours}, free()...)
+	mechanisms := slices.Concat(ours(), free())
 	list := changes(base)
 	for _, x := range list {
 		if err := p.run(ctx, p.tasks(x.setting, []int{best}, mechanisms)); err != nil {
@@ -268,10 +266,14 @@ func changes(base setting) (out []change) {
 // say writes the answer's sentences.
 func (a *Answer) say() {
 	g := a.Gaps
+	if g.GPUHours == 0 {
+		a.Says, a.Why = fmt.Sprintf("Don't install: no time of the %s GPU-hours a day lies free.", amount(24*g.GPUs)), nil
+		return
+	}
 	best := &a.Outcomes[a.best()]
 	ours, free := best.Row(best.Ours), best.Row(best.Free)
 	a.Install = best.Gain.Value >= Threshold
-	perDay := fmt.Sprintf("%s of the %s GPU-hours a day lie free", amount(g.GPUHours/g.Days), amount(24*float64(g.GPUs)))
+	perDay := fmt.Sprintf("%s of the %s GPU-hours a day lie free", amount(g.GPUHours/g.Days), amount(24*g.GPUs))
 	of := ""
 	if len(a.Outcomes) > 1 {
 		of = fmt.Sprintf(" with %q, the backlog that gains most,", best.Name)

@@ -1,12 +1,17 @@
 package forecast
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/lab/hostwork"
 	"sluice.dev/sluice/internal/lab/scenario"
 )
@@ -21,9 +26,12 @@ type Backlog struct {
 	Saves time.Duration `json:"-"`
 }
 
-// Stated are the backlogs of who has given none.
-func Stated() []Backlog {
-	return []Backlog{
+// StatedMemory is what a job of the stated backlogs needs where every device has room for it, in bytes.
+const StatedMemory = 8 << 30
+
+// Stated are the backlogs of who has given none. Their jobs need so much memory each.
+func Stated(memory quantity.Amount) []Backlog {
+	list := []Backlog{
 		{Name: "units", Doc: "independent units of 10 s, 4 h of them a job, that load for 20 s (inference, scans, parameter sweeps)",
 			Lines: "[{at: 0s, name: units, items: {total: 1440, perItem: 10s, grid: 1}, startup: 20s, memory: 8Gi}]"},
 		{Name: "training", Doc: "training of 4 h in steps of 10 s: start 20 s, restore 20 s, checkpoint 15 s, one by itself every 10 min",
@@ -41,6 +49,59 @@ func Stated() []Backlog {
 				"startup: 1m, memory: 8Gi}]",
 			Saves: 30 * time.Minute},
 	}
+	for i := range list {
+		list[i].Lines = strings.ReplaceAll(list[i].Lines, "memory: 8Gi", "memory: "+quantity.ExactBytes(memory))
+	}
+	return list
+}
+
+// statedMemory is what the jobs need that are stated: 8 GiB, or what the smallest device has room for.
+func (l *Log) statedMemory() quantity.Amount {
+	least := quantity.Amount(StatedMemory)
+	for i := range l.Devices {
+		if has := l.Devices[i].Memory; has > 0 {
+			least = min(least, has*3/4>>20<<20)
+		}
+	}
+	return max(least, 1<<20)
+}
+
+// fits finds how much the jobs need, and the error of those that fit on no device.
+func (p *plan) fits() error {
+	p.ample = 80 << 30
+	var most quantity.Amount
+	for i := range p.log.Devices {
+		has := p.log.Devices[i].Memory
+		if has == 0 {
+			has = math.MaxInt64
+		}
+		most = max(most, has)
+	}
+	var errs []error
+	for i := range p.Backlogs {
+		protos, err := p.Backlogs[i].protos()
+		if err != nil {
+			return err
+		}
+		for _, x := range protos {
+			table, err := trp.Compile(x.Job.Profile, x.Job.Units, x.Job.Theta)
+			if err != nil {
+				return err
+			}
+			var needs quantity.Amount
+			for _, row := range table.Least {
+				needs = max(needs, row[0])
+			}
+			if p.ample = max(p.ample, needs); needs > most {
+				errs = append(errs, fmt.Errorf("job %s needs %s, and no device has more than %s: it would never run", x.Name,
+					quantity.FormatBytes(needs), quantity.FormatBytes(most)))
+			}
+		}
+	}
+	if len(errs) > 0 {
+		return errkind.Errorf(errkind.Invalid, "%w", errors.Join(errs...))
+	}
+	return nil
 }
 
 // yours is the name of an owner's own backlog.
@@ -57,20 +118,32 @@ func Own(file, text string) (Backlog, error) {
 	return b, nil
 }
 
-// indented is a text as the value of a key.
-func (b *Backlog) indented() string {
-	if strings.HasPrefix(strings.TrimSpace(b.Lines), "[") {
-		return " " + strings.TrimSpace(b.Lines)
+// A list of jobs stands in a scenario behind these lines, each of its lines behind these spaces.
+const (
+	between = "\n    "
+	around  = "scenario: backlog\ncluster: {nodes: [{gpus: \"sim:custom=1,mem=80Gi\"}]}\nworkload:\n  jobs:" + between
+)
+
+// placed is a line and column of that scenario in an error.
+var placed = regexp.MustCompile(`\bjobs:\d+:\d+`)
+
+// here is such a place as one of the list itself.
+func here(place string) string {
+	var line, column int
+	if _, err := fmt.Sscanf(place, "jobs:%d:%d", &line, &column); err != nil {
+		return place
 	}
-	return "\n    " + strings.ReplaceAll(strings.TrimRight(b.Lines, "\n"), "\n", "\n    ")
+	return fmt.Sprintf("line %d, column %d", line-strings.Count(around, "\n"), max(1, column-len(between)+1))
 }
 
 // protos are its jobs, each once.
 func (b *Backlog) protos() ([]scenario.Job, error) {
-	s, err := scenario.Parse("jobs", []byte("scenario: backlog\ncluster: {nodes: [{gpus: \"sim:custom=1,mem=80Gi\"}]}\nworkload:\n  jobs:"+
-		b.indented()+"\n"))
+	s, err := scenario.Parse("jobs", []byte(around+strings.ReplaceAll(strings.TrimRight(b.Lines, "\n"), "\n", between)+"\n"))
 	if err != nil {
-		return nil, err
+		return nil, errkind.Errorf(errkind.Of(err), "%s", placed.ReplaceAllStringFunc(err.Error(), here))
+	}
+	if len(s.Workload.Jobs) == 0 {
+		return nil, errors.New("it holds no job; want a list such as [{name: scan, items: {total: 1000, perItem: 10s}, memory: 8Gi}]")
 	}
 	for i := range s.Workload.Jobs {
 		j := &s.Workload.Jobs[i]
@@ -89,9 +162,12 @@ func (b *Backlog) protos() ([]scenario.Job, error) {
 // deep is how much more work there is at any time than idle time was left until then, in percent.
 const deep = 125
 
+// mostJobs of a backlog in one run: a run of sja with 100,000 of a minute takes minutes, and there are some eighty runs.
+const mostJobs = 10_000
+
 // fill makes of the jobs a queue that never runs dry: two jobs for each slice, and then as many as the host's gaps could take, and a
-// quarter more.
-func fill(protos []scenario.Job, host hostwork.Log, until quantity.Instant) (out []scenario.Job) {
+// quarter more. The error says that the jobs are too short for that.
+func fill(protos []scenario.Job, host hostwork.Log, until quantity.Instant) (out []scenario.Job, err error) {
 	add := func(at quantity.Instant) time.Duration {
 		j := protos[len(out)%len(protos)]
 		j.Name = fmt.Sprintf("%s-%06d", j.Name, len(out))
@@ -114,9 +190,13 @@ func fill(protos []scenario.Job, host hostwork.Log, until quantity.Instant) (out
 	}
 	var supply, work time.Duration
 	for i, x := range free {
-		for supply += x; work < supply/100*deep && len(out) < scenario.MaxJobs; {
+		for supply += x; work < supply/100*deep; {
+			if len(out) == mostJobs {
+				return nil, fmt.Errorf("its jobs of %s in the mean are so short that more than %d of them would be needed to fill the gaps: "+
+					"put many into one, such as items: {total: 1000, perItem: ...}", (work / mostJobs).Round(time.Second), mostJobs)
+			}
 			work += add(quantity.Instant(i) * step)
 		}
 	}
-	return out
+	return out, nil
 }

@@ -88,9 +88,12 @@ func Forecast(ctx context.Context, l *Log, o Options) (*Answer, error) {
 		return nil, errkind.Errorf(errkind.Invalid, "the log names no GPU: give sinfo's or scontrol's list of nodes beside it, or --gpus")
 	}
 	if len(o.Backlogs) == 0 {
-		o.Backlogs = Stated()
+		o.Backlogs = Stated(l.statedMemory())
 	}
 	p := &plan{log: l, Options: o}
+	if err := p.fits(); err != nil {
+		return nil, err
+	}
 	base := setting{notice: o.Notice, starts: 1, seed: o.Seed}
 	if err := p.run(ctx, p.tasks(base, nil, slices.Concat(ours(), free()))); err != nil {
 		return nil, err
@@ -110,6 +113,8 @@ func Forecast(ctx context.Context, l *Log, o Options) (*Answer, error) {
 type plan struct {
 	log *Log
 	Options
+	// ample is the memory of a device of which the log does not say it: all jobs fit there.
+	ample quantity.Amount
 	// tasks that were played last, with their books.
 	played []task
 	books  []*book
@@ -187,7 +192,7 @@ func (p *plan) play(ctx context.Context, t *task) (*book, error) {
 	until := lead + quantity.Instant(time.Duration(t.stretch.days)*Day)
 	from := p.log.begins(&t.stretch) - lead
 	host := p.log.host(t.stretch.devices, from, until+tail, t.setting.notice, t.setting.foretold)
-	b := &book{ledger: *newLedger(host, t.setting.notice, lead, until)}
+	b := &book{ledger: *newLedger(host, p.weights(t.stretch.devices), t.setting.notice, lead, until)}
 	b.free()
 	if t.mechanism == "nothing" {
 		return b, nil
@@ -205,7 +210,9 @@ func (p *plan) play(ctx context.Context, t *task) (*book, error) {
 		j := &protos[i].Job
 		j.Startup, j.Restore, j.Checkpoint = j.Startup*times(t), j.Restore*times(t), j.Checkpoint*times(t)
 	}
-	s.Workload.Jobs = fill(protos, host, until+tail)
+	if s.Workload.Jobs, err = fill(protos, host, until+tail); err != nil {
+		return nil, errkind.Errorf(errkind.Invalid, "%s: %w", p.Backlogs[t.backlog].Doc, err)
+	}
 	m, err := p.Table.Find(s, []string{t.mechanism})
 	if err != nil {
 		return nil, err
@@ -226,13 +233,31 @@ func (p *plan) play(ctx context.Context, t *task) (*book, error) {
 	return b, nil
 }
 
+// weights of devices.
+func (p *plan) weights(devices []int) (out []int64) {
+	for _, d := range devices {
+		out = append(out, cmp.Or(p.log.Devices[d].Weight, wholeGPU))
+	}
+	return out
+}
+
+// memory of a device; where the log does not say, as much as any job of a backlog needs.
+func (p *plan) memory(device int) quantity.Amount {
+	return cmp.Or(p.log.Devices[device].Memory, p.ample)
+}
+
 func times(t *task) time.Duration { return time.Duration(t.setting.starts) }
 
 // scenario is the world of a run without its log and its jobs.
 func (p *plan) scenario(t *task, until quantity.Instant) (*scenario.Scenario, error) {
 	var nodes []string
-	for i := 0; i < len(t.stretch.devices); i += 8 {
-		nodes = append(nodes, fmt.Sprintf(`{name: n%d, gpus: "sim:custom=%d,mem=80Gi"}`, i/8, min(8, len(t.stretch.devices)-i)))
+	for list := t.stretch.devices; len(list) > 0; {
+		memory, n := p.memory(list[0]), 1
+		for n < min(8, len(list)) && p.memory(list[n]) == memory {
+			n++
+		}
+		nodes = append(nodes, fmt.Sprintf(`{name: n%04d, gpus: "sim:custom=%d,mem=%s"}`, len(nodes), n, quantity.ExactBytes(memory)))
+		list = list[n:]
 	}
 	text := fmt.Sprintf(`scenario: forecast
 cluster: {nodes: [%s]}
@@ -248,17 +273,17 @@ window: {warmup: %s, until: %s, limit: %s}
 func (b *book) free() {
 	b.gapByHour, b.gapByDevice = make([]time.Duration, len(b.byHour)), make([]time.Duration, len(b.host))
 	for _, g := range b.host.Gaps(b.from, b.until) {
-		b.gapByDevice[g.Slice] += g.To.Sub(g.From)
+		b.gapByDevice[g.Slice] += b.weighed(int32(g.Slice), g.To.Sub(g.From))
 		for at := g.From; at < g.To; {
 			hour := at.Sub(b.from) / time.Hour
 			next := min(g.To, b.from.Add((hour+1)*time.Hour))
-			b.gapByHour[hour] += next.Sub(at)
+			b.gapByHour[hour] += b.weighed(int32(g.Slice), next.Sub(at))
 			at = next
 		}
 	}
-	for _, starts := range b.host.Starts() {
-		for _, at := range starts {
-			if at >= b.from && at < b.until {
+	for _, stays := range b.host {
+		for _, s := range stays {
+			if s.Source != closed && s.From >= b.from && s.From < b.until {
 				b.starts++
 			}
 		}

@@ -1,8 +1,10 @@
 package forecast
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -37,17 +39,19 @@ func TestGapsAreExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const minutes = 3000
 		l := &Log{To: minutes * 60 * second}
-		free, hourly, closed := 0, [24]int{}, 0
-		byLength := make([]int, len(lengths()))
+		free, starts := 0.0, int64(0)
+		var hourly [24]float64
+		byLength := make([]float64, len(lengths()))
 		for d := range rapid.IntRange(1, 3).Draw(t, "devices") {
-			dev := Device{Name: fmt.Sprint(d)}
+			weight := rapid.SampledFrom([]int64{0, 1000, 500, 250}).Draw(t, "weight")
+			dev, of := Device{Name: fmt.Sprint(d), Weight: weight}, float64(cmp.Or(weight, 1000))/1000
 			var busy [minutes]bool
 			for at := rapid.IntRange(0, 900).Draw(t, "first"); at < minutes; {
 				to := min(minutes, at+rapid.IntRange(1, 900).Draw(t, "long"))
 				dev.Busy = append(dev.Busy, Span{From: quantity.Instant(at) * 60 * second, To: quantity.Instant(to) * 60 * second,
-					Closed: rapid.Bool().Draw(t, "closed")})
-				if dev.Busy[len(dev.Busy)-1].Closed {
-					closed++
+					Why: Why(rapid.IntRange(0, 2).Draw(t, "why"))})
+				if dev.Busy[len(dev.Busy)-1].Why == Job {
+					starts++
 				}
 				for m := at; m < to; m++ {
 					busy[m] = true
@@ -57,41 +61,50 @@ func TestGapsAreExact(t *testing.T) {
 			run := 0
 			for m := range minutes + 1 {
 				if m < minutes && !busy[m] {
-					free, run = free+1, run+1
-					hourly[m/60%24]++
+					free, run = free+of, run+1
+					hourly[m/60%24] += of
 					continue
 				}
 				if run > 0 {
 					byLength[slices.IndexFunc(lengths(), func(x Length) bool {
 						return x.Under == 0 || time.Duration(run)*time.Minute < x.Under
-					})] += run
+					})] += float64(run) * of
 				}
 				run = 0
 			}
 			l.Devices = append(l.Devices, dev)
 		}
 		g := l.Gaps()
-		if got := g.total; got != time.Duration(free)*time.Minute {
-			t.Fatalf("%v are free; a walk finds %d minutes", got, free)
+		if float64(g.total) != 60*free || g.Starts != starts {
+			t.Fatalf("%v s are free, %d starts; a walk finds %v minutes and %d", g.total, g.Starts, free, starts)
 		}
 		for i, x := range g.Lengths {
-			if x.time != time.Duration(byLength[i])*time.Minute {
-				t.Fatalf("%s: %v; a walk finds %d minutes", x.Label, x.time, byLength[i])
+			if float64(x.time) != 60*byLength[i] {
+				t.Fatalf("%s: %v s; a walk finds %v minutes", x.Label, x.time, byLength[i])
 			}
 		}
 		for i, x := range g.Hours {
-			if x.time != time.Duration(hourly[i])*time.Minute {
-				t.Fatalf("%s: %v; a walk finds %d minutes", x.Name, x.time, hourly[i])
+			if float64(x.time) != 60*hourly[i] {
+				t.Fatalf("%s: %v s; a walk finds %v minutes", x.Name, x.time, hourly[i])
 			}
 		}
 	})
+}
+
+// TestManyGPUsForLong: a sum of times on devices may be longer than any Duration.
+func TestManyGPUsForLong(t *testing.T) {
+	l := &Log{To: quantity.Instant(1000 * Day), Devices: make([]Device, 10_000)}
+	if g := l.Gaps(); g.GPUHours != 24*1000*10_000 || g.Idle != 1 || g.Hours[7].GPUHours != 1000*10_000 || g.Lengths[5].GPUHours != g.GPUHours {
+		t.Errorf("%v GPU-hours, %v idle, %v of them at 7, %v in gaps of over a day", g.GPUHours, g.Idle, g.Hours[7].GPUHours,
+			g.Lengths[5].GPUHours)
+	}
 }
 
 // TestARunIsBooked: by hours and devices, without what lies outside, and with how long the host waited for it.
 func TestARunIsBooked(t *testing.T) {
 	hour := quantity.Instant(time.Hour)
 	host := hostwork.Log{{{From: 4 * hour, To: 5 * hour}}}
-	l := newLedger(host, time.Minute, hour, 25*hour)
+	l := newLedger(host, []int64{wholeGPU}, time.Minute, hour, 25*hour)
 	l.Ended(0, &measure.Piece{Start: 0, End: 4*hour - 30*second, Useful: 2 * time.Hour, Overhead: time.Hour})
 	whole := 4*time.Hour - 30*time.Second
 	part := func(held time.Duration) time.Duration {
@@ -115,6 +128,23 @@ func TestARunIsBooked(t *testing.T) {
 	l.Ended(0, &measure.Piece{Start: 5 * hour, End: 6 * hour, Useful: time.Hour})
 	if l.met != 1 || l.useful != l.byDevice[0] || l.lost < 0 {
 		t.Errorf("%d starts waited, %v useful, %v lost", l.met, l.useful, l.lost)
+	}
+}
+
+// TestASliceIsBookedByItsWeight, and who closes a device is no user who waits.
+func TestASliceIsBookedByItsWeight(t *testing.T) {
+	hour := quantity.Instant(time.Hour)
+	host := hostwork.Log{{{From: 4 * hour, To: 5 * hour, Source: closed}}}
+	l := newLedger(host, []int64{250}, time.Minute, hour, 25*hour)
+	l.Ended(0, &measure.Piece{Start: 2 * hour, End: 4 * hour, Useful: time.Hour, Overhead: 30 * time.Minute})
+	if l.useful != 15*time.Minute || l.byDevice[0] != l.useful || l.byHour[1]+l.byHour[2] != l.useful {
+		t.Errorf("%v useful, on the device %v, by hours %v", l.useful, l.byDevice[0], l.byHour[:4])
+	}
+	if l.overhead != 7*time.Minute+30*time.Second || l.lost != l.overhead {
+		t.Errorf("%v on starting and saving, %v lost", l.overhead, l.lost)
+	}
+	if l.met != 0 || l.waited != 0 {
+		t.Errorf("%d starts waited for %v", l.met, l.waited)
 	}
 }
 
@@ -201,7 +231,7 @@ func TestTheOrderOfRowsIsNothing(t *testing.T) {
 		}
 		return string(b)
 	}
-	o := Options{Notice: Notice, Quick: true, Seed: 1, Workers: 2, Backlogs: Stated()[1:2]}
+	o := Options{Notice: Notice, Quick: true, Seed: 1, Workers: 2, Backlogs: Stated(StatedMemory)[1:2]}
 	want := told(t, o, nil, lines)
 	mixed := slices.Clone(lines)
 	rand.New(rand.NewPCG(5, 6)).Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
@@ -256,14 +286,102 @@ func TestWhatCantBeForecast(t *testing.T) {
 	for text, says := range map[string]string{
 		"- {at: 0s, name: a, rigid: {walltime: 5m}, memory: 1Gi}": "write items: {total: 1, perItem: 5m0s}",
 		"- {at: 0s, name: a, items: {total: 5}}":                  "perItem",
+		"[]":                                                      "it holds no job",
+		"# mine\n- {at: 0s, name: a, bananas: 1}":                 "line 2, column 21",
+		"- {at: 0s, name: a, items: {total: 5, perItem: 1s}, memory: 1Gi}\n- {at: 0s}": "line 2",
 	} {
 		if _, err := Own("mine.yml", text); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v; want %q", text, err, says)
+		}
+	}
+	own := func(text string) []Backlog {
+		b, err := Own("mine.yml", text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []Backlog{b}
+	}
+	l = &Log{To: quantity.Instant(9 * Day), Devices: []Device{{Name: "a", Memory: 5 << 30}, {Name: "b", Memory: 10 << 30}}}
+	for text, says := range map[string]string{
+		"- {at: 0s, name: wide, items: {total: 5, perItem: 1h}, memory: 20Gi}": "job wide needs 20Gi, and no device has more than 10Gi",
+		"- {at: 0s, name: tiny, items: {total: 1, perItem: 1s}, memory: 1Gi}":  "are so short that more than 10000 of them",
+	} {
+		_, err := Forecast(t.Context(), l, Options{Table: mechanisms(), Backlogs: own(text), Quick: true})
+		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v; want %q", text, err, says)
 		}
 	}
 	const good = "- {at: 0s, name: a, count: 2, items: {total: 5, perItem: 1s}, memory: 1Gi}\n"
 	if b, err := Own("mine.yml", good); err != nil || b.Name != "yours" {
 		t.Error(b, err)
+	}
+}
+
+// TestSmallSlices: the jobs that are stated have room on the smallest slice, and a job that needs more runs where it fits alone.
+func TestSmallSlices(t *testing.T) {
+	l := &Log{To: quantity.Instant(9 * Day), Devices: []Device{{Name: "a", Kind: "small", Memory: 5 << 30, Weight: 142},
+		{Name: "b", Kind: "large", Memory: 40 << 30}}}
+	kept := func(o Options) (small, large float64) {
+		o.Table, o.Quick, o.Seed = mechanisms(), true, 1
+		a, err := Forecast(t.Context(), l, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Gaps.Kinds[0].Name != "large" || math.Abs(a.Gaps.GPUs-1.142) > 1e-9 {
+			t.Fatalf("%+v", a.Gaps)
+		}
+		return a.Gaps.Kinds[1].Kept, a.Gaps.Kinds[0].Kept
+	}
+	if small, large := kept(Options{Notice: Notice}); small < .9 || large < .9 {
+		t.Errorf("of the small slice %g are kept, of the large one %g", small, large)
+	}
+	b, err := Own("mine.yml", "- {at: 0s, name: wide, items: {total: 1000, perItem: 10s}, memory: 20Gi}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if small, large := kept(Options{Notice: Notice, Backlogs: []Backlog{b}}); small != 0 || large < .9 {
+		t.Errorf("of the small slice %g are kept, of the large one %g", small, large)
+	}
+}
+
+// TestWhatIsKnownBefore: a reservation is announced half a day ahead; that a node goes down or is drained nobody is told before.
+func TestWhatIsKnownBefore(t *testing.T) {
+	const hour = quantity.Instant(time.Hour)
+	h := &history.History{To: 48 * hour, Kinds: []history.Kind{{Name: "gpu", Weight: wholeGPU}}, Devices: []history.Device{{}},
+		Held: [][]history.Hold{{{From: 20 * hour, To: 21 * hour}}}, Runs: []history.Run{{Eligible: 19 * hour}},
+		Nodes: []history.Node{{Name: "n", Count: 1, Away: []history.Away{
+			{From: 2 * hour, To: 3 * hour, Why: history.Down}, {From: 18 * hour, To: 22 * hour, Why: history.Reserved},
+			{From: 30 * hour, To: 33 * hour, Why: history.Drained}, {From: 31 * hour, To: 35 * hour, Why: history.Reserved},
+			{From: 40 * hour, To: 41 * hour, Why: history.Reserved}}}},
+		Names: []string{""}}
+	l := Recorded(h)
+	want := []Span{{2 * hour, 3 * hour, 2 * hour, Away}, {18 * hour, 20 * hour, 18 * hour, Reserved}, {20 * hour, 21 * hour, 19 * hour, Job},
+		{21 * hour, 22 * hour, 21 * hour, Reserved}, {30 * hour, 35 * hour, 30 * hour, Away}, {40 * hour, 41 * hour, 40 * hour, Reserved}}
+	if got := l.Devices[0].Busy; !slices.Equal(got, want) {
+		t.Fatalf("%v, want %v", got, want)
+	}
+	var told []quantity.Instant
+	for _, s := range l.host([]int{0}, 0, l.To, time.Minute, false)[0] {
+		told = append(told, s.From-s.Words[0].At)
+	}
+	notice := quantity.Instant(time.Minute)
+	if want := []quantity.Instant{notice, 12 * hour, notice, 12 * hour, notice, 12 * hour, notice}; !slices.Equal(told, want) {
+		t.Errorf("told %v before, want %v", told, want)
+	}
+}
+
+// TestNoIdleTime: there is nothing to keep, and the answer says so.
+func TestNoIdleTime(t *testing.T) {
+	l := &Log{To: quantity.Instant(9 * Day), Devices: []Device{{Busy: []Span{{To: quantity.Instant(9 * Day)}}}}}
+	a, err := Forecast(t.Context(), l, Options{Table: mechanisms(), Notice: Notice, Quick: true})
+	if err != nil || a.Install || a.Says != "Don't install: no time of the 24 GPU-hours a day lies free." {
+		t.Errorf("%v, %+v", err, a)
+	}
+	if err := a.Text(io.Discard); err != nil {
+		t.Error(err)
+	}
+	if err := a.HTML(io.Discard); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -275,7 +393,7 @@ func TestALogWithoutPlaces(t *testing.T) {
 	if l.From != 0 || l.To != hour || len(l.Devices) != 4 {
 		t.Errorf("%+v", l)
 	}
-	want := Device{Name: "machine/processor/00000", Kind: "processor", Busy: []Span{{To: hour}, {From: hour, To: 3 * hour, Asked: hour}}}
+	want := Device{Name: "machine/processor/00000", Kind: "processor", Weight: wholeGPU, Busy: []Span{{To: hour}, {From: hour, To: 3 * hour, Asked: hour}}}
 	if got := l.Devices[0]; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -67,6 +67,12 @@ func interval(stretches [][]day, seed uint64) Interval {
 	return out
 }
 
+// within is an interval without what can't be.
+func (i Interval) within(least, most float64) Interval {
+	i.Low, i.High = max(i.Low, least), min(i.High, most)
+	return i
+}
+
 // widened is how much wider the interval for the next of n+1 values is than the normal law has it where the spread is known.
 func widened(n int) float64 {
 	const normal = 1.2816 // 90%

@@ -16,6 +16,8 @@ type ledger struct {
 	host        hostwork.Log
 	notice      time.Duration
 	from, until quantity.Instant
+	// weights of the devices, in thousandths of a whole GPU: times count by them.
+	weights []int64
 	// byHour of the stretch and byDevice of its lot is useful time; lost and overhead are over all.
 	byHour   []time.Duration
 	byDevice []time.Duration
@@ -31,8 +33,8 @@ type ledger struct {
 
 var _ measure.Observer = (*ledger)(nil)
 
-func newLedger(host hostwork.Log, notice time.Duration, from, until quantity.Instant) *ledger {
-	l := &ledger{host: host, notice: notice, from: from, until: until, byDevice: make([]time.Duration, len(host)),
+func newLedger(host hostwork.Log, weights []int64, notice time.Duration, from, until quantity.Instant) *ledger {
+	l := &ledger{host: host, weights: weights, notice: notice, from: from, until: until, byDevice: make([]time.Duration, len(host)),
 		byHour: make([]time.Duration, int((until.Sub(from)+time.Hour-1)/time.Hour)), waits: make([][]time.Duration, len(host))}
 	for i := range host {
 		l.waits[i] = make([]time.Duration, len(host[i]))
@@ -61,13 +63,13 @@ func (l *ledger) Ended(_ quantity.Instant, p *measure.Piece) {
 	}
 	whole := int64(p.End.Sub(p.Start))
 	share := func(of time.Duration, part time.Duration) time.Duration {
-		return time.Duration(quantity.MulDiv(int64(of), int64(part), whole))
+		return l.weighed(p.First, time.Duration(quantity.MulDiv(int64(of), int64(part), whole)))
 	}
 	held := to.Sub(from)
 	useful, overhead := share(p.Useful, held), share(p.Overhead, held)
 	l.useful += useful
 	l.overhead += overhead
-	l.lost += max(0, held-useful-overhead)
+	l.lost += max(0, l.weighed(p.First, held)-useful-overhead)
 	l.byDevice[p.First] += useful
 	for at := from; at < to; {
 		hour := at.Sub(l.from) / time.Hour
@@ -77,8 +79,13 @@ func (l *ledger) Ended(_ quantity.Instant, p *measure.Piece) {
 	}
 }
 
+// weighed is a time on a device as time of a whole GPU.
+func (l *ledger) weighed(device int32, long time.Duration) time.Duration {
+	return time.Duration(quantity.MulDiv(int64(long), l.weights[device], wholeGPU))
+}
+
 // delay books how long a run kept its device after the host had asked for it, which is a notice before the host has it here. A stay waits
-// for the last of several runs that were there within its notice.
+// for the last of several runs that were there within its notice. Who closes a device for maintenance is no user.
 func (l *ledger) delay(p *measure.Piece) {
 	stays := l.host[p.First]
 	i, _ := slices.BinarySearchFunc(stays, p.Start, func(s hostwork.Stay, t quantity.Instant) int {
@@ -87,7 +94,7 @@ func (l *ledger) delay(p *measure.Piece) {
 		}
 		return 1
 	})
-	if i == len(stays) || stays[i].From < l.from || stays[i].From >= l.until {
+	if i == len(stays) || stays[i].Source == closed || stays[i].From < l.from || stays[i].From >= l.until {
 		return
 	}
 	asked := stays[i].From.Add(-l.notice)

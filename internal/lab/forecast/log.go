@@ -31,6 +31,9 @@ type Device struct {
 	Name string
 	// Partition that its jobs come from most, Kind of device; empty where the record says nothing.
 	Partition, Kind string
+	// Weight is the part of a whole GPU that it is, in thousandths; 0: a whole one. Memory is what it has; 0: not known.
+	Weight int64
+	Memory quantity.Amount
 	// Busy is when it can't be filled: ordered, disjoint, from the log's begin on. What holds it at the log's end may go on behind it.
 	Busy []Span
 }
@@ -40,12 +43,18 @@ type Span struct {
 	From, To quantity.Instant
 	// Asked is when its job could have started (Slurm's Eligible); From or later where it is not known.
 	Asked quantity.Instant
-	// Closed: nobody's job has it: drained, reserved, down.
-	Closed bool
+	Why   Why
 }
 
-// hours is time on devices.
-func hours(d time.Duration) float64 { return d.Hours() }
+// Why says what holds a device.
+type Why uint8
+
+// What may hold one: a job; a reservation, which is known before; or nothing that is known before, as it is down or drained.
+const (
+	Job Why = iota
+	Reserved
+	Away
+)
 
 // gaps calls with each free interval of a device within [from, to), in order, cut at the edges.
 func (d *Device) gaps(from, to quantity.Instant, each func(from, to quantity.Instant)) {
@@ -75,12 +84,18 @@ func (l *Log) Between(from, to int) *Log {
 		d.Busy = nil
 		for _, s := range l.Devices[i].Busy {
 			if s.From < out.To && s.To > out.From {
-				d.Busy = append(d.Busy, Span{max(s.From, out.From), min(s.To, out.To), s.Asked, s.Closed})
+				d.Busy = append(d.Busy, Span{max(s.From, out.From), min(s.To, out.To), s.Asked, s.Why})
 			}
 		}
 	}
 	return &out
 }
+
+// closed is the source of a stay that is no job's.
+const closed = "closed"
+
+// wholeGPU in thousandths.
+const wholeGPU = 1000
 
 // host is what the host of a scenario does on some devices over a stretch of the log that begins at from and lasts long: at 0 in virtual
 // time. From until on it takes all of them for good, so that every run ends. A job is announced a notice ahead, or, where plans are
@@ -105,17 +120,21 @@ func (l *Log) host(devices []int, from quantity.Instant, until quantity.Instant,
 			if foretold {
 				at = min(at, max(0, s.Asked-from))
 			}
-			if s.Closed { // a reservation is known long before
+			source := cmp.Or(d.Partition, "host") + "/job"
+			if s.Why != Job {
+				source = closed
+			}
+			if s.Why == Reserved { // which is known long before
 				at = max(0, min(at, a-quantity.Instant(12*time.Hour)))
 			}
-			out[i] = append(out[i], hostwork.Stay{From: a, To: b, Source: cmp.Or(d.Partition, "host") + "/job",
+			out[i] = append(out[i], hostwork.Stay{From: a, To: b, Source: source,
 				Words: []hostwork.Word{{At: at, From: a, To: quantity.Never}}})
 		}
 		k, _ := slices.BinarySearchFunc(d.Busy, from, func(s Span, t quantity.Instant) int { return cmp.Compare(s.To, t) })
 		for ; k < len(d.Busy) && d.Busy[k].From < from+until; k++ {
 			add(d.Busy[k])
 		}
-		add(Span{From: from + until, To: quantity.Never, Asked: from + until})
+		add(Span{From: from + until, To: quantity.Never, Asked: from + until, Why: Away})
 	}
 	return out
 }

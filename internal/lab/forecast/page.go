@@ -25,9 +25,9 @@ func (a *Answer) tables() (out []table) {
 	g := a.Gaps
 	t := table{Title: "Idle time by length of gap", Head: []string{"gap", "gaps", "GPU-hours", "share"},
 		Note: fmt.Sprintf("%s GPU-hours on %d devices over %.1f days, exact: every time in which nobody held a device, less what was "+
-			"drained, reserved or down.", amount(g.GPUHours), g.GPUs, g.Days)}
+			"drained, reserved or down.", amount(g.GPUHours), g.Devices, g.Days)}
 	for _, x := range g.Lengths {
-		t.Rows = append(t.Rows, []string{x.Label, fmt.Sprint(x.Gaps), amount(x.GPUHours), percent(ratio(x.time, g.total))})
+		t.Rows = append(t.Rows, []string{x.Label, fmt.Sprint(x.Gaps), amount(x.GPUHours), percent(ratio(float64(x.time), float64(g.total)))})
 	}
 	out = append(out, t)
 	for i := range a.Outcomes {
@@ -46,8 +46,8 @@ func (a *Answer) tables() (out []table) {
 			Head: []string{x.name, "devices", "GPU-hours", "idle", best.Ours + " keeps", best.Free + " keeps"}}
 		for _, p := range x.parts {
 			devices := ""
-			if p.GPUs > 0 {
-				devices = fmt.Sprint(p.GPUs)
+			if p.Devices > 0 {
+				devices = fmt.Sprint(p.Devices)
 			}
 			t.Rows = append(t.Rows, []string{nameOr(p.Name), devices, amount(p.GPUHours), percent(p.Idle), known(p.Kept), known(p.Free)})
 		}
@@ -82,7 +82,7 @@ func known(share float64) string {
 
 func (o *Outcome) table() table {
 	t := table{Title: "If the backlog is " + o.Name, Note: o.Doc + ".", Head: []string{"mechanism", "kept", "80%", "thrown away",
-		"start, save", "GPU-hours a day", "starts that wait", "wait, mean", "at most"}}
+		"start, save", "GPU-hours a day", "device starts that wait", "wait, mean", "at most"}}
 	for _, r := range o.Mechanisms {
 		name := r.Mechanism
 		if r.Own {
@@ -103,8 +103,8 @@ func (a *Answer) facts() []string {
 	best := &a.Outcomes[a.best()]
 	own := best.Row(best.Ours)
 	return append(append([]string{
-		fmt.Sprintf("What your users lose: under %s %s of their starts find a filler on their device and wait for it, %.1f s in the mean "+
-			"of all starts and %.0f s at most, with a grace time of %.0f s.", best.Ours, percent(own.Met), own.WaitMean, own.WaitMost,
+		fmt.Sprintf("What your users lose: under %s %s of the starts of a job on a device find a filler there and wait for it, %.1f s in "+
+			"the mean of all these starts and %.0f s at most, with a grace time of %.0f s; a job waits for the last of its devices.", best.Ours, percent(own.Met), own.WaitMean, own.WaitMost,
 			a.Notice),
 		fmt.Sprintf("Played: %d stretches of %d days, spread over the log, on %d devices each, which stand for all (seed %d).", a.Stretches,
 			a.StretchDays, a.Devices, a.Seed)}, a.Said...), a.short()...)
@@ -164,7 +164,7 @@ func (a *Answer) Figures() (out []Figure) {
 	gaps := &report.Chart{Title: "Idle time, by length of gap", Kind: report.Bars,
 		Y: report.Axis{Label: "share of it", Unit: measure.Share}}
 	for _, x := range g.Lengths {
-		gaps.Series = append(gaps.Series, bar(x.Label, Interval{Value: ratio(x.time, g.total)}))
+		gaps.Series = append(gaps.Series, bar(x.Label, Interval{Value: ratio(float64(x.time), float64(g.total))}))
 	}
 	out = append(out, Figure{"gaps", gaps})
 	for i := range a.Outcomes {

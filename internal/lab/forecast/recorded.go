@@ -3,6 +3,7 @@ package forecast
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -15,9 +16,10 @@ import (
 func Recorded(h *history.History) *Log {
 	l := &Log{From: h.From, To: h.To}
 	for i, d := range h.Devices {
-		node, kind := &h.Nodes[d.Node], h.Kinds[d.Kind].Name
+		node, kind := &h.Nodes[d.Node], &h.Kinds[d.Kind]
 		l.Devices = append(l.Devices, Device{
-			Name: fmt.Sprintf("%s/%s/%05d", node.Name, kind, i-int(node.First)), Partition: partition(h, i), Kind: kind, Busy: taken(h, i),
+			Name: fmt.Sprintf("%s/%s/%05d", node.Name, kind.Name, i-int(node.First)), Partition: partition(h, i), Kind: kind.Name,
+			Weight: kind.Weight, Memory: kind.Memory, Busy: taken(h, i),
 		})
 	}
 	ran := 0
@@ -36,7 +38,11 @@ func Recorded(h *history.History) *Log {
 		l.Said = append(l.Said, sentence(x))
 	}
 	for _, o := range h.Oddities {
-		l.Said = append(l.Said, sentence(fmt.Sprintf("%s (%d times): %s", o.Name, o.Count, o.Done)))
+		at := ""
+		if len(o.Places) > 0 {
+			at = ", at " + strings.Join(o.Places, ", ")
+		}
+		l.Said = append(l.Said, sentence(fmt.Sprintf("%s (%d times%s): %s", o.Name, o.Count, at, o.Done)))
 	}
 	return l
 }
@@ -52,25 +58,36 @@ func taken(h *history.History, device int) (busy []Span) {
 		if asked == quantity.Never {
 			asked = run.Submit
 		}
-		if s := (Span{max(x.From, h.From), x.To, min(asked, x.From), false}); s.From < s.To {
+		if s := (Span{max(x.From, h.From), x.To, min(asked, x.From), Job}); s.From < s.To {
 			busy = append(busy, s)
 		}
 	}
-	have := slices.Collect(h.Idle(device, true))
+	away := h.Nodes[h.Devices[device].Node].Away
+	shut := func(from, to quantity.Instant) {
+		if from >= to {
+			return
+		}
+		for len(away) > 0 && away[0].To <= from {
+			away = away[1:]
+		}
+		why := Away
+		for k := 0; k < len(away) && away[k].From <= from; k++ {
+			if away[k].Why == history.Reserved && away[k].To > from {
+				why = Reserved
+			}
+		}
+		busy = append(busy, Span{from, to, from, why})
+	}
+	have, stop := iter.Pull(h.Idle(device, true))
+	defer stop()
+	x, more := have()
 	for g := range h.Idle(device, false) {
 		at := g.From
-		for _, x := range have {
-			if x.To <= g.From || x.From >= g.To {
-				continue
-			}
-			if x.From > at {
-				busy = append(busy, Span{at, x.From, at, true})
-			}
+		for ; more && x.From < g.To; x, more = have() {
+			shut(at, x.From)
 			at = x.To
 		}
-		if at < g.To {
-			busy = append(busy, Span{at, g.To, at, true})
-		}
+		shut(at, g.To)
 	}
 	slices.SortFunc(busy, func(a, b Span) int { return cmp.Compare(a.From, b.From) })
 	return busy

@@ -166,7 +166,7 @@ func (m *merged) site(h *History) *site {
 	}
 	for i, k := range sorted(m.kinds.texts) {
 		s.rank[k] = int32(i)
-		s.kinds = append(s.kinds, Kind{m.kinds.texts[k]})
+		s.kinds = append(s.kinds, kind(m.kinds.texts[k]))
 	}
 	for i, n := range sorted(m.nodes.texts) {
 		s.at[n] = int32(i)

@@ -40,12 +40,6 @@ type History struct {
 // Name is a text: an index into History.Names. 0 is none.
 type Name uint32
 
-// Kind is a kind of device.
-type Kind struct {
-	// Name as the scheduler has it without "gpu:", such as "a100", "1g.10gb"; "gpu" where it has no type.
-	Name string
-}
-
 // Node is a machine.
 type Node struct {
 	Name string
