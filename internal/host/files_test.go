@@ -33,20 +33,20 @@ type shelf struct {
 	since time.Time
 }
 
-func (s *shelf) HasSnapshot(id string) (bool, error) { return !slices.Contains(s.gone, id), nil }
+func (s *shelf) HasWorkdir(id string) (bool, error) { return !slices.Contains(s.gone, id), nil }
 
-func (s *shelf) PutSnapshot(b []byte) (executor.Snapshot, error) {
+func (s *shelf) PutWorkdir(b []byte) (executor.Workdir, error) {
 	if string(b) == "bad" {
-		return executor.Snapshot{}, errkind.Errorf(errkind.Invalid, "not a tar.gz")
+		return executor.Workdir{}, errkind.Errorf(errkind.Invalid, "not a tar.gz")
 	}
-	return executor.Snapshot{ID: "snap-" + string(b), Files: 3, Bytes: int64(len(b))}, nil
+	return executor.Workdir{ID: "snap-" + string(b), Files: 3, Bytes: int64(len(b))}, nil
 }
 
-func (s *shelf) TakeSnapshot(id string) (executor.Snapshot, error) {
+func (s *shelf) TakeWorkdir(id string) (executor.Workdir, error) {
 	if slices.Contains(s.gone, id) {
-		return executor.Snapshot{}, errkind.Errorf(errkind.NotFound, "there is no object %s", id)
+		return executor.Workdir{}, errkind.Errorf(errkind.NotFound, "there is no object %s", id)
 	}
-	return executor.Snapshot{ID: id, Files: 5, Bytes: 7}, nil
+	return executor.Workdir{ID: id, Files: 5, Bytes: 7}, nil
 }
 
 func (s *shelf) OpenLogs(_ job.ID, t job.Token) ([]io.ReadSeekCloser, error) {
@@ -76,7 +76,7 @@ func (s *shelf) PruneUnpacked(live func(string) bool) error {
 	}
 	return nil
 }
-func (s *shelf) PruneSnapshots(keep func(string) bool) error {
+func (s *shelf) PruneWorkdirs(keep func(string) bool) error {
 	if s.pruned != nil {
 		s.pruned(keep)
 	}
@@ -176,12 +176,12 @@ func TestSnapshotsAndSweep(t *testing.T) {
 	if _, err := h.Submit(context.Background(), "", mine, []byte("tar")); err != nil {
 		t.Fatal(err)
 	}
-	if mine.Launch.Snapshot != "" {
+	if mine.Launch.Workdir != "" {
 		t.Error("the caller's spec was written to")
 	}
-	if got := h.daemon.set.Gates[0].Gate.(*toyGate).facts[0].Body.(*protocol.Acceptance).Spec.Launch; got.Snapshot != "snap-tar" ||
+	if got := h.daemon.set.Gates[0].Gate.(*toyGate).facts[0].Body.(*protocol.Acceptance).Spec.Launch; got.Workdir != "snap-tar" ||
 		got.Files != 3 || got.Bytes != 3 {
-		t.Errorf("the accepted spec names %q with %d files and %d bytes", got.Snapshot, got.Files, got.Bytes)
+		t.Errorf("the accepted spec names %q with %d files and %d bytes", got.Workdir, got.Files, got.Bytes)
 	}
 	if _, err := h.Submit(context.Background(), "", spec("b"), []byte("bad")); errkind.Of(err) != errkind.Invalid {
 		t.Errorf("a bad snapshot: %v", err)

@@ -77,6 +77,6 @@ func (l *Launch) Mix(h digest.Hash) digest.Hash {
 	if l.Umask.Named { // the same
 		h = h.Int(int64(l.Umask.Bits))
 	}
-	return h.Texts(l.Command).Texts(l.Env).Text(l.Snapshot).Text(l.Subdir).
+	return h.Texts(l.Command).Texts(l.Env).Text(l.Workdir).Text(l.Subdir).
 		Int(int64(l.WarnSignal), int64(l.WarnBefore), int64(l.Grace), l.LogLimit, l.OutputLimit, l.Files, l.Bytes)
 }

@@ -85,7 +85,7 @@ func equalOptions(a, b Option) bool {
 }
 
 func (l *Launch) equal(o *Launch) bool {
-	return slices.Equal(l.Command, o.Command) && slices.Equal(l.Env, o.Env) && l.Image == o.Image && l.Snapshot == o.Snapshot &&
+	return slices.Equal(l.Command, o.Command) && slices.Equal(l.Env, o.Env) && l.Image == o.Image && l.Workdir == o.Workdir &&
 		l.Files == o.Files && l.Bytes == o.Bytes &&
 		l.Subdir == o.Subdir && l.WarnSignal == o.WarnSignal && l.WarnBefore == o.WarnBefore && l.Grace == o.Grace &&
 		l.LogLimit == o.LogLimit &&

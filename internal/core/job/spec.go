@@ -204,11 +204,11 @@ type Launch struct {
 	Env []string
 	// Image is the image of a subjob's container, where subjobs are containers (an executor of kind kubernetes); ignored elsewhere.
 	Image string
-	// Snapshot names the stored copy of the work directory taken at submission; empty for none.
-	Snapshot string
+	// Workdir names the stored copy of the work directory taken at submission; empty for none.
+	Workdir string
 	// Files and Bytes are its size unpacked, directories counted as files; 0 where it is not known.
 	Files, Bytes int64
-	// Subdir is where in the snapshot the command starts.
+	// Subdir is where in the work directory the command starts.
 	Subdir string
 	// WarnSignal is sent WarnBefore ahead of the deadline; 0 for none.
 	WarnSignal int

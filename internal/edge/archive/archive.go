@@ -31,8 +31,8 @@ type Entry struct {
 	Generation job.Generation
 	Queue      string
 	State      job.State
-	// Snapshot is the id of the stored work directory that another life of the job needs; empty for none.
-	Snapshot string
+	// Workdir is the id of the stored work directory that another life of the job needs; empty for none.
+	Workdir string
 	// Submitted is when its last life was asked for, Ended when that was over.
 	Submitted, Ended quantity.Instant
 }
@@ -99,8 +99,8 @@ type Archive interface {
 	// Outdated lists the jobs that ended before a time, and the oldest beyond the number most to keep, oldest end first and then
 	// by name, at most n.
 	Outdated(before quantity.Instant, most int64, n int) ([]Ended, error)
-	// NeedsSnapshot says whether a job in the archive has that stored work directory.
-	NeedsSnapshot(id string) (bool, error)
+	// NeedsWorkdir says whether a job in the archive has that stored work directory.
+	NeedsWorkdir(id string) (bool, error)
 	// Size costs as much as a Recall.
 	Size() (Size, error)
 	// Close closes the archive. What was filed is durable without it.

@@ -66,7 +66,7 @@ func (j *Job) Stored() string {
 }
 
 // ParseJob reads a file of exactly one job: YAML or JSON. name is what the file is called in messages. The spec is
-// checked, its defaults filled and its profile compiled; Launch.Snapshot is left empty. workdir is the directory to
+// checked, its defaults filled and its profile compiled; Launch.Workdir is left empty. workdir is the directory to
 // take along, relative to the file's place, empty for none. The error is of kind Invalid and unwraps to *Problems: all
 // that is wrong with the file.
 func ParseJob(name string, data []byte) (spec *job.Spec, workdir string, err error) {

@@ -17,7 +17,7 @@ import (
 )
 
 // RenderJob writes a spec as the YAML of a job file, defaults filled: what ParseJob reads back as an equal spec with the
-// given workdir, Launch.Snapshot apart, which is no part of the file. An error says that the spec did not come from a
+// given workdir, Launch.Workdir apart, which is no part of the file. An error says that the spec did not come from a
 // job file.
 func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 	spec := mapping(

@@ -31,8 +31,8 @@ type Executor interface {
 	Close() error
 }
 
-// Snapshot is a stored copy of a work directory.
-type Snapshot struct {
+// Workdir is a stored copy of a work directory.
+type Workdir struct {
 	// ID names it: equal ones have one.
 	ID string
 	// Files and Bytes are its size unpacked; directories and links count as files.

@@ -87,7 +87,7 @@ func specFields(c *coder.Coder, s *job.Spec) {
 func launchFields(c *coder.Coder, l *job.Launch) {
 	coder.Texts(c, 1, &l.Command)
 	coder.Texts(c, 2, &l.Env)
-	coder.Text(c, 3, &l.Snapshot)
+	coder.Text(c, 3, &l.Workdir)
 	coder.Text(c, 4, &l.Subdir)
 	coder.Signed(c, 5, &l.WarnSignal)
 	coder.Signed(c, 6, &l.WarnBefore)

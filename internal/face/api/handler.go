@@ -39,14 +39,14 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 	m := r.Msg
 	var f fields
 	id := f.request(m.RequestId)
-	snapshot := m.Snapshot
+	workdir := m.Snapshot
 	switch {
-	case len(snapshot) > MaxSnapshot:
-		f.wrong("snapshot", "has %d bytes; at most %d are taken", len(snapshot), MaxSnapshot)
-	case len(snapshot) > 0 && (len(snapshot) < 2 || snapshot[0] != 0x1f || snapshot[1] != 0x8b):
+	case len(workdir) > MaxWorkdir:
+		f.wrong("snapshot", "has %d bytes; at most %d are taken", len(workdir), MaxWorkdir)
+	case len(workdir) > 0 && (len(workdir) < 2 || workdir[0] != 0x1f || workdir[1] != 0x8b):
 		f.wrong("snapshot", "is no gzip; want a tar.gz of the work directory")
-	case len(snapshot) == 0:
-		snapshot = nil
+	case len(workdir) == 0:
+		workdir = nil
 	}
 	if err := f.err(); err != nil {
 		return nil, wire(err)
@@ -56,7 +56,7 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 		return nil, wire(err)
 	}
 	for _, j := range jobs {
-		if j.Workdir != "" && j.Stored() == "" && snapshot == nil {
+		if j.Workdir != "" && j.Stored() == "" && workdir == nil {
 			f.wrong(string(j.Spec.Name), "its workdir %q did not come along; send it as snapshot, a tar.gz, or leave workdir out",
 				j.Workdir)
 		}
@@ -76,7 +76,7 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 	}
 	var out pb.SubmitResponse
 	var failed error
-	for i, o := range h.service.SubmitAll(ctx, list, snapshot) {
+	for i, o := range h.service.SubmitAll(ctx, list, workdir) {
 		if o.Err != nil {
 			if failed == nil {
 				failed = &errkind.Error{Kind: errkind.Of(o.Err), Err: of(jobs, i, o.Err)}
@@ -85,7 +85,7 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 		}
 		m := &pb.Receipt{
 			Name: string(o.Name), Created: o.Created, Warnings: slices.Concat(jobs[i].Renamed,
-				config.Warnings(jobs[i].Spec, snapshot != nil || jobs[i].Stored() != "", h.containers, time.Now())),
+				config.Warnings(jobs[i].Spec, workdir != nil || jobs[i].Stored() != "", h.containers, time.Now())),
 			JournalSeq: o.Position.Seq, JournalDigest: o.Position.String(), Generation: uint32(o.Generation),
 		}
 		if v := o.Verdict; v.State.Final() {
@@ -237,7 +237,7 @@ func (h *handler) GetJob(ctx context.Context, r *connect.Request[pb.GetJobReques
 	out := jobMessage(&j)
 	if j.Spec != nil {
 		workdir := ""
-		if j.Spec.Launch.Snapshot != "" {
+		if j.Spec.Launch.Workdir != "" {
 			workdir = "."
 		}
 		spec := *j.Spec // what was accepted has no name, a job file has

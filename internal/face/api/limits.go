@@ -4,8 +4,8 @@ import "time"
 
 // Limits of what one call may carry. Requests beyond them are refused with their name.
 const (
-	// MaxSnapshot is the largest work directory, as a tar.gz, in bytes: 64 MiB.
-	MaxSnapshot = 64 << 20
+	// MaxWorkdir is the largest work directory, as a tar.gz, in bytes: 64 MiB.
+	MaxWorkdir = 64 << 20
 	// MaxRequestID is the longest request id, in bytes.
 	MaxRequestID = 128
 	// MaxJobs is how many jobs one list answers at most.
@@ -53,7 +53,7 @@ const (
 	maxLongBodies  = 16
 	maxAgentBodies = 8
 	// A snapshot in JSON is base64, a third longer, and the job file comes on top.
-	maxSubmitBytes = MaxSnapshot/3*4 + 8<<20
+	maxSubmitBytes = MaxWorkdir/3*4 + 8<<20
 	// What any other request may have.
 	maxCallBytes = 4 << 20
 	// How many submissions with their bodies are held in memory at once.

@@ -15,9 +15,9 @@ import (
 // is a layer above that which refuses some calls: the daemon's tenants (face/cli/daemon), the operator's service (face/operator). Errors
 // carry a kind (package errkind).
 type Service interface {
-	// SubmitAll accepts jobs durably, in their order, and answers for each. snapshot is a tar.gz of their work directory, or nil. A
+	// SubmitAll accepts jobs durably, in their order, and answers for each. workdir is a tar.gz of their work directory, or nil. A
 	// request identifies its job: the same request, or the same name with the same content, is the same job. Created is false then.
-	SubmitAll(ctx context.Context, jobs []Submission, snapshot []byte) []Outcome
+	SubmitAll(ctx context.Context, jobs []Submission, workdir []byte) []Outcome
 	// Check says of each job what would keep it from being accepted, nil if nothing would or its name is taken, and changes nothing.
 	Check(ctx context.Context, specs []*job.Spec) ([]error, error)
 	// DryRun says what Submit would do and when the job would start, and changes nothing.

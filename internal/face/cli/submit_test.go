@@ -62,7 +62,7 @@ func TestSubmit(t *testing.T) {
 	if r.code != 0 || !strings.Contains(r.out, `"created": true`) || !strings.Contains(r.out, `"warnings": []`) {
 		t.Errorf("%+v", r)
 	}
-	if got := clitest.Entries(t, fake.Snapshot()); !slices.Equal(got, []string{"0 600 run.sh #!/bin/sh"}) {
+	if got := clitest.Entries(t, fake.Workdir()); !slices.Equal(got, []string{"0 600 run.sh #!/bin/sh"}) {
 		t.Errorf("snapshot %q", got)
 	}
 	r = sluice(t, addr, fmt.Sprintf(jobFile, "four", ""), "submit", "-", "--request-id", "mine")
@@ -333,12 +333,12 @@ func TestRun(t *testing.T) {
 	t.Chdir(dir)
 	r := sluice(t, addr, "", "run", "--items", "10", "--per-item", "1s", "--mem", "1Gi", "--name", "one", "--detach", "-o", "name", "--",
 		"work", "--items", "3")
-	if r.code != 0 || r.out != "one\n" || fake.Snapshot() != nil {
-		t.Errorf("%+v, %d bytes along", r, len(fake.Snapshot()))
+	if r.code != 0 || r.out != "one\n" || fake.Workdir() != nil {
+		t.Errorf("%+v, %d bytes along", r, len(fake.Workdir()))
 	}
 	r = sluice(t, addr, "", "run", "--items", "10", "--per-item", "1s", "--mem", "1Gi", "--name", "two", "--dir", ".", "--timeout", "1ms",
 		"--quiet", "./work.sh")
-	if got := clitest.Entries(t, fake.Snapshot()); r.code != command.ExitTimeout ||
+	if got := clitest.Entries(t, fake.Workdir()); r.code != command.ExitTimeout ||
 		!slices.Equal(got, []string{"0 600 work.sh #!/bin/sh"}) {
 		t.Errorf("%+v, %q along", r, got)
 	}

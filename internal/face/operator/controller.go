@@ -61,7 +61,7 @@ const (
 
 // daemon is the part of the host that objects stand for.
 type daemon interface {
-	SubmitAll(ctx context.Context, jobs []host.Submission, snapshot []byte) []host.Outcome
+	SubmitAll(ctx context.Context, jobs []host.Submission, workdir []byte) []host.Outcome
 	Cancel(ctx context.Context, request string, name job.ID) error
 	Delete(ctx context.Context, request string, name job.ID) error
 	Standing(ctx context.Context, names []job.ID) ([]status.Job, error)

@@ -16,7 +16,7 @@ import (
 type service struct{ api.Service }
 
 // SubmitAll refuses jobs that can't be Pods, as for objects.
-func (s service) SubmitAll(ctx context.Context, jobs []api.Submission, snapshot []byte) []api.Outcome {
+func (s service) SubmitAll(ctx context.Context, jobs []api.Submission, workdir []byte) []api.Outcome {
 	for i := range jobs {
 		err := startable(jobs[i].Spec)
 		if err == nil && !job.ValidName(jobs[i].Spec.Name) {
@@ -30,7 +30,7 @@ func (s service) SubmitAll(ctx context.Context, jobs []api.Submission, snapshot 
 			return out
 		}
 	}
-	return s.Service.SubmitAll(ctx, jobs, snapshot)
+	return s.Service.SubmitAll(ctx, jobs, workdir)
 }
 
 // DryRun refuses what SubmitAll does.

@@ -62,12 +62,12 @@ func (a *Archivist) Agent(name job.ID) (digest string, ok bool) {
 	return "", false
 }
 
-// NeedsSnapshot reports whether an archived job needs that stored work directory.
-func (a *Archivist) NeedsSnapshot(id string) (bool, error) {
+// NeedsWorkdir reports whether an archived job needs that stored work directory.
+func (a *Archivist) NeedsWorkdir(id string) (bool, error) {
 	if a == nil {
 		return false, nil
 	}
-	return a.archive.NeedsSnapshot(id)
+	return a.archive.NeedsWorkdir(id)
 }
 
 // Archive returns the archive, for those who only read; nil without one.

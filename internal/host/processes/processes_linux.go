@@ -19,8 +19,8 @@ import (
 	"sluice.dev/sluice/internal/host"
 )
 
-// maxSnapshot is the largest packed work directory that is stored, in bytes.
-const maxSnapshot = 64 << 20
+// maxWorkdir is the largest packed work directory that is stored, in bytes.
+const maxWorkdir = 64 << 20
 
 // New makes Options.Executor for subjobs that are processes of this machine. Deliver, Slice, Present and Use of o are set here.
 func New(o process.Options) func(host.Env) (executor.Executor, host.Files, error) {
@@ -36,11 +36,11 @@ func New(o process.Options) func(host.Env) (executor.Executor, host.Files, error
 
 // kept is what the executor answers itself.
 type kept interface {
-	TakeSnapshot(id string) (executor.Snapshot, error)
-	HasSnapshot(id string) (bool, error)
+	TakeWorkdir(id string) (executor.Workdir, error)
+	HasWorkdir(id string) (bool, error)
 	LogsSince() time.Time
 	Stored(each func(job.ID) error) error
-	PruneSnapshots(keep func(id string) bool) error
+	PruneWorkdirs(keep func(id string) bool) error
 	PruneUnpacked(live func(id string) bool) error
 }
 
@@ -51,9 +51,9 @@ type files struct {
 	dir      string
 }
 
-// PutSnapshot implements Files.
-func (f *files) PutSnapshot(tarGz []byte) (executor.Snapshot, error) {
-	return f.executor.PutSnapshot(tarGz, maxSnapshot)
+// PutWorkdir implements Files.
+func (f *files) PutWorkdir(tarGz []byte) (executor.Workdir, error) {
+	return f.executor.PutWorkdir(tarGz, maxWorkdir)
 }
 
 // Outputs implements Files.

@@ -33,19 +33,19 @@ func New(b *inbox.Inbox, c *Calls, t *trouble.State, s *space.Space, n nodes.Nod
 }
 
 // Submit is SubmitAll of one job.
-func (d *Sender) Submit(ctx context.Context, request string, spec *job.Spec, snapshot []byte) (Receipt, error) {
-	o := d.SubmitAll(ctx, []Submission{{Request: request, Spec: spec}}, snapshot)
+func (d *Sender) Submit(ctx context.Context, request string, spec *job.Spec, workdir []byte) (Receipt, error) {
+	o := d.SubmitAll(ctx, []Submission{{Request: request, Spec: spec}}, workdir)
 	return o[0].Receipt, o[0].Err
 }
 
 // submitTogether is how many jobs of one call are on their way at once.
 const submitTogether = 64
 
-// SubmitAll accepts jobs durably, in their order, and answers for each. snapshot is a tar.gz of the work directory of all of them, or
+// SubmitAll accepts jobs durably, in their order, and answers for each. workdir is a tar.gz of the work directory of all of them, or
 // nil. The same request, or the same name with the same content, is the same job; Created is false then. An error of kind Unavailable
 // or Exhausted: the job may still have been accepted, ask again with the same request. Jobs go together, so that they share a sync;
 // after an error no more are sent, and those behind it that were not have an error of kind Unavailable.
-func (d *Sender) SubmitAll(ctx context.Context, jobs []Submission, snapshot []byte) []Outcome {
+func (d *Sender) SubmitAll(ctx context.Context, jobs []Submission, workdir []byte) []Outcome {
 	out := make([]Outcome, len(jobs))
 	fail := func(from int, err error) []Outcome {
 		for i := from; i < len(jobs); i++ {
@@ -60,7 +60,7 @@ func (d *Sender) SubmitAll(ctx context.Context, jobs []Submission, snapshot []by
 	if err != nil { // before anything is stored
 		return fail(0, err)
 	}
-	stored, err := d.store.put(jobs, snapshot)
+	stored, err := d.store.put(jobs, workdir)
 	if err != nil {
 		return fail(0, err)
 	}
@@ -91,7 +91,7 @@ func (d *Sender) SubmitAll(ctx context.Context, jobs []Submission, snapshot []by
 }
 
 // submit sends one job to the gate.
-func (d *Sender) submit(j *Submission, stored executor.Snapshot) (*call, error) {
+func (d *Sender) submit(j *Submission, stored executor.Workdir) (*call, error) {
 	if err := Startable(j.Spec); err != nil {
 		return nil, err
 	}
@@ -102,8 +102,8 @@ func (d *Sender) submit(j *Submission, stored executor.Snapshot) (*call, error) 
 		}
 	}
 	s := *j.Spec
-	s.Launch.Snapshot = stored.ID
-	content := contentOf(&s) // without its size, which follows from the snapshot: a retry is the same job to a later version
+	s.Launch.Workdir = stored.ID
+	content := contentOf(&s) // without its size, which follows from the work directory: a retry is the same job to a later version
 	s.Launch.Files, s.Launch.Bytes = stored.Files, stored.Bytes
 	return d.to.send(protocol.Message{Kind: protocol.Submit, To: gate(), Job: s.Name,
 		Body: &protocol.Submission{Request: named(j.Request), Spec: &s, Digest: content, Replace: j.Replace}})

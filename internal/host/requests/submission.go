@@ -39,38 +39,38 @@ type Outcome struct {
 
 // Store keeps work directories of jobs.
 type Store interface {
-	// PutSnapshot stores a work directory (tar.gz) durably; the same bytes have the same id, which Launch.Snapshot carries.
+	// PutWorkdir stores a work directory (tar.gz) durably; the same bytes have the same id, which Launch.Workdir carries.
 	// Errors are of kind Invalid or Exhausted.
-	PutSnapshot(tarGz []byte) (executor.Snapshot, error)
-	// TakeSnapshot is PutSnapshot of one that is in the store already, by its id; NotFound: it is not.
-	TakeSnapshot(id string) (executor.Snapshot, error)
+	PutWorkdir(tarGz []byte) (executor.Workdir, error)
+	// TakeWorkdir is PutWorkdir of one that is in the store already, by its id; NotFound: it is not.
+	TakeWorkdir(id string) (executor.Workdir, error)
 }
 
 // stored is a store, or nil.
 type stored struct{ Store }
 
 // put keeps the work directory of the jobs; nothing, if there is none.
-func (s stored) put(jobs []Submission, snapshot []byte) (executor.Snapshot, error) {
-	if len(snapshot) == 0 || len(jobs) == 0 {
-		return executor.Snapshot{}, nil
+func (s stored) put(jobs []Submission, workdir []byte) (executor.Workdir, error) {
+	if len(workdir) == 0 || len(jobs) == 0 {
+		return executor.Workdir{}, nil
 	}
 	name := jobs[0].Spec.Name
 	if s.Store == nil {
-		return executor.Snapshot{}, errNoStore(name)
+		return executor.Workdir{}, errNoStore(name)
 	}
-	dir, err := s.PutSnapshot(snapshot)
+	dir, err := s.PutWorkdir(workdir)
 	if err != nil {
-		return executor.Snapshot{}, errkind.Errorf(errkind.Of(err), "job %s: store the work directory: %w", name, err)
+		return executor.Workdir{}, errkind.Errorf(errkind.Of(err), "job %s: store the work directory: %w", name, err)
 	}
 	return dir, nil
 }
 
 // take keeps a work directory that is in the store already for a job.
-func (s stored) take(j *Submission) (executor.Snapshot, error) {
+func (s stored) take(j *Submission) (executor.Workdir, error) {
 	if s.Store == nil {
-		return executor.Snapshot{}, errNoStore(j.Spec.Name)
+		return executor.Workdir{}, errNoStore(j.Spec.Name)
 	}
-	dir, err := s.TakeSnapshot(j.Workdir)
+	dir, err := s.TakeWorkdir(j.Workdir)
 	if err != nil {
 		return dir, errkind.Errorf(errkind.Of(err), "job %s: spec.workdir: %w", j.Spec.Name, err)
 	}

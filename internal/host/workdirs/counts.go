@@ -27,7 +27,7 @@ func (w *counts) fact(f *protocol.Fact) {
 	accepted, _ := f.Body.(*protocol.Acceptance)
 	switch {
 	case accepted != nil && accepted.Spec != nil:
-		w.set(f.Job, workdir{id: accepted.Spec.Launch.Snapshot})
+		w.set(f.Job, workdir{id: accepted.Spec.Launch.Workdir})
 	case f.Kind == protocol.JobRequeued: // of the same work directory
 		w.set(f.Job, workdir{id: w.of[f.Job].id})
 	case f.Kind == protocol.JobClosed:

@@ -25,8 +25,8 @@ func TestWorkDirectoriesAreCounted(t *testing.T) {
 			case 0:
 				spec := &job.Spec{Name: name}
 				f.Kind, f.Body = protocol.JobAccepted, &protocol.Acceptance{Spec: spec}
-				spec.Launch.Snapshot = rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "work directory")
-				plain[name] = one{id: spec.Launch.Snapshot}
+				spec.Launch.Workdir = rapid.SampledFrom([]string{"", "x", "y"}).Draw(rt, "work directory")
+				plain[name] = one{id: spec.Launch.Workdir}
 			case 1:
 				if f.Kind = protocol.JobRequeued; known {
 					plain[name] = one{id: was.id}

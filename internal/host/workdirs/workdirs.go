@@ -21,12 +21,12 @@ import (
 
 // Files are what the executor keeps of jobs.
 type Files interface {
-	// HasSnapshot reports whether a stored work directory is there.
-	HasSnapshot(id string) (bool, error)
+	// HasWorkdir reports whether a stored work directory is there.
+	HasWorkdir(id string) (bool, error)
 	// Stored lists the jobs that have any files.
 	Stored(each func(job.ID) error) error
-	// PruneSnapshots removes the stored work directories that keep says nobody needs.
-	PruneSnapshots(keep func(id string) bool) error
+	// PruneWorkdirs removes the stored work directories that keep says nobody needs.
+	PruneWorkdirs(keep func(id string) bool) error
 	// PruneUnpacked removes what was unpacked of stored work directories, where live says no job needs it that is not over.
 	PruneUnpacked(live func(id string) bool) error
 }
@@ -80,7 +80,7 @@ func (k *Keeper) Tidy(now quantity.Instant) {
 	}
 	if k.files != nil && k.forgot && now >= k.pruned.Add(pruneEvery) {
 		k.pruned = now
-		k.pruneSnapshots()
+		k.pruneWorkdirs()
 	}
 }
 
@@ -98,17 +98,17 @@ func (k *Keeper) pruneUnpacked() {
 	}
 }
 
-// pruneSnapshots looks through the stored work directories beside the loop. A job that leaves memory meanwhile is in the archive
+// pruneWorkdirs looks through the stored work directories beside the loop. A job that leaves memory meanwhile is in the archive
 // before it does, one that is taken back stays there until it is over again, and one that is submitted has a young file.
-func (k *Keeper) pruneSnapshots() {
+func (k *Keeper) pruneWorkdirs() {
 	k.forgot = false
 	needed := maps.Clone(k.counts.needs)
 	k.background.Go(func() {
-		err := k.files.PruneSnapshots(func(id string) bool {
+		err := k.files.PruneWorkdirs(func(id string) bool {
 			if needed[id] > 0 {
 				return true
 			}
-			needs, err := k.archive.NeedsSnapshot(id)
+			needs, err := k.archive.NeedsWorkdir(id)
 			if err != nil {
 				k.log.Warn("could not look who needs a stored work directory", "snapshot", id, "error", err)
 			}
@@ -125,7 +125,7 @@ func (k *Keeper) Sweep() {
 	if k.files == nil {
 		return
 	}
-	k.pruneSnapshots()
+	k.pruneWorkdirs()
 	k.pruneUnpacked()
 	k.background.Go(func() {
 		err := k.files.Stored(func(id job.ID) error {
@@ -177,7 +177,7 @@ func (k *Keeper) Missing(now quantity.Instant) {
 	for _, name := range slices.Sorted(maps.Keys(k.counts.of)) {
 		id := k.counts.of[name].id
 		if _, looked := gone[id]; !looked {
-			there, err := k.files.HasSnapshot(id)
+			there, err := k.files.HasWorkdir(id)
 			if err != nil {
 				k.log.Warn("could not look for a stored work directory", "snapshot", id, "error", err)
 			}

@@ -231,14 +231,14 @@ func namesThatBeginAlike(t *testing.T, k Kind) {
 func workDirectories(t *testing.T, k Kind) {
 	d := begin(t, k)
 	with := func(parts []archive.Part, id string) []archive.Part {
-		parts[0].Entry.Snapshot = id
+		parts[0].Entry.Workdir = id
 		return parts
 	}
 	check := func(want string) {
 		t.Helper()
 		got := ""
 		for _, id := range []string{"x", "y"} {
-			needs, err := d.NeedsSnapshot(id)
+			needs, err := d.NeedsWorkdir(id)
 			d.must(err)
 			if needs {
 				got += id

@@ -117,7 +117,7 @@ func (c *change) list(e *archive.Entry) error {
 	if err := c.endings.Put(key, sealEnded(key, e.Generation)); err != nil {
 		return err
 	}
-	return c.use(e.Snapshot, 1)
+	return c.use(e.Workdir, 1)
 }
 
 func (c *change) unlist(e *archive.Entry) error {
@@ -130,7 +130,7 @@ func (c *change) unlist(e *archive.Entry) error {
 	if err := c.endings.Delete(timeKey(e.Ended, e.Job)); err != nil {
 		return err
 	}
-	return c.use(e.Snapshot, -1)
+	return c.use(e.Workdir, -1)
 }
 
 // use counts one more, or one less, job with a stored work directory.

@@ -50,8 +50,8 @@ func (a *Archive) Recall(role protocol.Role, name job.ID) (p archive.Part, ok bo
 	return p, ok, err
 }
 
-// NeedsSnapshot is archive.Archive's.
-func (a *Archive) NeedsSnapshot(id string) (needs bool, err error) {
+// NeedsWorkdir is archive.Archive's.
+func (a *Archive) NeedsWorkdir(id string) (needs bool, err error) {
 	err = a.view(func(tx *bbolt.Tx) error {
 		key := []byte(id)
 		value := tx.Bucket([]byte(usesBucket)).Get(key)

@@ -71,7 +71,7 @@ func appendEntry(dst []byte, e *archive.Entry) []byte {
 	dst = binary.AppendVarint(dst, int64(e.Ended))
 	dst = append(dst, byte(e.State))
 	dst = append(binary.AppendUvarint(dst, uint64(len(e.Queue))), e.Queue...)
-	return append(binary.AppendUvarint(dst, uint64(len(e.Snapshot))), e.Snapshot...)
+	return append(binary.AppendUvarint(dst, uint64(len(e.Workdir))), e.Workdir...)
 }
 
 // fields reads a value's fields one after the other; what is missing makes it bad.
@@ -122,7 +122,7 @@ func (f *fields) entry(e *archive.Entry) {
 	e.Ended = quantity.Instant(f.varint())
 	e.State = job.State(f.byte())
 	e.Queue = string(f.bytes(f.uvarint()))
-	e.Snapshot = string(f.bytes(f.uvarint()))
+	e.Workdir = string(f.bytes(f.uvarint()))
 }
 
 // sealPart is the value of a part.

@@ -75,7 +75,7 @@ func (a *Archive) file(p archive.Part) bool {
 	}
 	e := *p.Entry
 	a.size.Jobs++
-	a.use(e.Snapshot, 1)
+	a.use(e.Workdir, 1)
 	list := &a.lists[e.State]
 	i, _ := slices.BinarySearchFunc(*list, e, byOrder)
 	*list = slices.Insert(*list, i, e)
@@ -110,7 +110,7 @@ func (a *Archive) remove(k key, p *archive.Part) {
 		return
 	}
 	a.size.Jobs--
-	a.use(p.Entry.Snapshot, -1)
+	a.use(p.Entry.Workdir, -1)
 	list := &a.lists[p.Entry.State]
 	if i, found := slices.BinarySearchFunc(*list, *p.Entry, byOrder); found {
 		*list = slices.Delete(*list, i, i+1)
@@ -129,8 +129,8 @@ func (a *Archive) use(id string, more int) {
 	}
 }
 
-// NeedsSnapshot is archive.Archive's.
-func (a *Archive) NeedsSnapshot(id string) (bool, error) {
+// NeedsWorkdir is archive.Archive's.
+func (a *Archive) NeedsWorkdir(id string) (bool, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.uses[id] > 0, nil

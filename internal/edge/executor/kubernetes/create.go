@@ -135,7 +135,7 @@ func (r *run) createClaim() error {
 // seal makes the run file, encrypted for this Pod with the namespace's key.
 func (r *run) seal(now quantity.Instant) (string, error) {
 	file := r.plan.makeRun(r.plan.asked)
-	if err := r.e.shelf.lend(r.e.ctx, file, r.rec, r.plan.work.Spec.Launch.Snapshot, now); err != nil {
+	if err := r.e.shelf.lend(r.e.ctx, file, r.rec, r.plan.work.Spec.Launch.Workdir, now); err != nil {
 		return "", err
 	}
 	key, err := r.e.keys.key(r.e.ctx, r.pod.ns)

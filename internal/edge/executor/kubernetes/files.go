@@ -30,24 +30,24 @@ func (e *Executor) Files() *Files { return &Files{e} }
 const maxEntries = 200_000
 
 func (f *Files) limits() tree.Limits {
-	return tree.Limits{Bytes: f.e.o.SnapshotLimit, Entries: maxEntries, Writable: true}
+	return tree.Limits{Bytes: f.e.o.WorkdirLimit, Entries: maxEntries, Writable: true}
 }
 
-// PutSnapshot stores a work directory (tar.gz), which PruneSnapshots may remove. Errors are of kind Invalid or Exhausted, or the store's.
-func (f *Files) PutSnapshot(tarGz []byte) (s executor.Snapshot, err error) {
+// PutWorkdir stores a work directory (tar.gz), which PruneWorkdirs may remove. Errors are of kind Invalid or Exhausted, or the store's.
+func (f *Files) PutWorkdir(tarGz []byte) (s executor.Workdir, err error) {
 	if s.Files, s.Bytes, err = tree.Unpack(bytes.NewReader(tarGz), nil, f.limits(), nil); err != nil {
-		return executor.Snapshot{}, err
+		return executor.Workdir{}, err
 	}
 	o, err := f.e.o.Store.Put(f.e.ctx, "", bytes.NewReader(tarGz))
 	if err != nil {
-		return executor.Snapshot{}, err
+		return executor.Workdir{}, err
 	}
 	s.ID = string(o.Digest)
 	return s, f.need(o.Digest)
 }
 
-// TakeSnapshot is PutSnapshot for one that is in the store already. NotFound: it is not.
-func (f *Files) TakeSnapshot(id string) (s executor.Snapshot, err error) {
+// TakeWorkdir is PutWorkdir for one that is in the store already. NotFound: it is not.
+func (f *Files) TakeWorkdir(id string) (s executor.Workdir, err error) {
 	if err = f.need(store.Digest(id)); err != nil { // named first, so that it is not removed while it is read
 		return s, err
 	}
@@ -66,8 +66,8 @@ func (f *Files) need(id store.Digest) error {
 	return store.Name(f.e.ctx, f.e.o.Store, f.e.shelf.own().work(string(id)), store.Refs{workRole: id})
 }
 
-// HasSnapshot reports whether a work directory is stored.
-func (f *Files) HasSnapshot(id string) (bool, error) {
+// HasWorkdir reports whether a work directory is stored.
+func (f *Files) HasWorkdir(id string) (bool, error) {
 	_, err := f.e.o.Store.Stat(f.e.ctx, store.Digest(id))
 	if k := errkind.Of(err); err != nil && (k == errkind.NotFound || k == errkind.Invalid) {
 		return false, nil
@@ -140,9 +140,9 @@ func (f *Files) Stored(each func(job.ID) error) error {
 	return nil
 }
 
-// PruneSnapshots removes work directories that keep says are not needed, and unnamed objects. Those younger than an hour stay, since their
+// PruneWorkdirs removes work directories that keep says are not needed, and unnamed objects. Those younger than an hour stay, since their
 // job may be about to be accepted.
-func (f *Files) PruneSnapshots(keep func(id string) bool) error {
+func (f *Files) PruneWorkdirs(keep func(id string) bool) error {
 	e := f.e
 	now, err := e.o.Store.Now(e.ctx)
 	if err != nil {

@@ -51,7 +51,7 @@ func TestWhatASubjobNeedsComesAndWhatItLeavesStays(t *testing.T) {
 	d := newDesk(t)
 	d.open()
 	files := d.ex.Files()
-	snap, err := files.PutSnapshot(packed(t, "step.sh", "cat $SLUICE_RESUME_DIR/at; echo $SLUICE_OPTION$X"))
+	snap, err := files.PutWorkdir(packed(t, "step.sh", "cat $SLUICE_RESUME_DIR/at; echo $SLUICE_OPTION$X"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestWhatASubjobNeedsComesAndWhatItLeavesStays(t *testing.T) {
 printf '{"progress":%d,"checkpoint":true}' $SLUICE_TO > $SLUICE_PROGRESS_FILE`
 	steps := func(resume job.Token) func(w *protocol.Work) {
 		return func(w *protocol.Work) {
-			w.Spec.Kind, w.Spec.Launch.Snapshot, w.Plan.Resume = job.Steps, snap.ID, resume
+			w.Spec.Kind, w.Spec.Launch.Workdir, w.Plan.Resume = job.Steps, snap.ID, resume
 			w.Spec.Launch.Env = []string{"X=x"}
 			w.Spec.Options, w.Plan.Option = []job.Option{{Name: "fast", Env: []string{"X=y"}}}, "fast"
 		}

@@ -57,9 +57,9 @@ type Options struct {
 	Linger, Skew time.Duration
 	// Report is the interval of progress reports. Default 2 s.
 	Report time.Duration
-	// LogLimit and OutputLimit are defaults for jobs that give none, SnapshotLimit bounds an unpacked work directory; all in bytes.
+	// LogLimit and OutputLimit are defaults for jobs that give none, WorkdirLimit bounds an unpacked work directory; all in bytes.
 	// Default 16 MiB, 4.75 GiB and 1 GiB. OutputLimit is at most what one presigned PUT takes (5 GiB), less tar's own overhead.
-	LogLimit, OutputLimit, SnapshotLimit int64
+	LogLimit, OutputLimit, WorkdirLimit int64
 	// Parallel bounds concurrent calls to the API server. Default 64.
 	Parallel int
 	// KeepSettled is how many settled subjobs are remembered, so that a late Start does not run them again. Default 10000.
@@ -98,7 +98,7 @@ func (o *Options) defaults() {
 	o.LogLimit = cmp.Or(o.LogLimit, 16<<20)
 	o.OutputLimit = cmp.Or(o.OutputLimit, mostOutput)
 	o.OutputLimit = min(o.OutputLimit, mostOutput)
-	o.SnapshotLimit = cmp.Or(o.SnapshotLimit, 1<<30)
+	o.WorkdirLimit = cmp.Or(o.WorkdirLimit, 1<<30)
 	o.Parallel = cmp.Or(o.Parallel, 64)
 	o.KeepSettled = cmp.Or(o.KeepSettled, 10000)
 	if o.Requests == nil {

@@ -121,7 +121,7 @@ func (s *shelf) at(ctx context.Context, most time.Duration, do func(context.Cont
 
 // lend fills in presigned URLs of the subjob's own objects. They expire when nothing of it can run any more, and after mostLent at the
 // latest.
-func (s *shelf) lend(ctx context.Context, f *pod.Run, rec *record, snapshot string, now quantity.Instant) (err error) {
+func (s *shelf) lend(ctx context.Context, f *pod.Run, rec *record, workdir string, now quantity.Instant) (err error) {
 	ends := mostLent
 	if until := latest(nil, rec.End, s.o); until != quantity.Never {
 		ends = min(ends, until.Sub(now)+rec.Grace+s.o.Linger)
@@ -130,8 +130,8 @@ func (s *shelf) lend(ctx context.Context, f *pod.Run, rec *record, snapshot stri
 		url, failed := s.lender.LendGet(ctx, d, ends)
 		return &pod.Source{URL: url, Digest: d, Bytes: most}, failed
 	}
-	if snapshot != "" {
-		if f.Work, err = give(store.Digest(snapshot), s.o.SnapshotLimit); err != nil {
+	if workdir != "" {
+		if f.Work, err = give(store.Digest(workdir), s.o.WorkdirLimit); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ func TestTooMuchScratch(t *testing.T) {
 					o.Limits.Scratch, o.Limits.Files = bytes, files
 				})
 				m := lease(time.Minute, "sh", "-c", command)
-				m.Body.(*protocol.Work).Spec.Launch.Snapshot = b.put(many(150)...) // what it was submitted with is no doing of its own
+				m.Body.(*protocol.Work).Spec.Launch.Workdir = b.put(many(150)...) // what it was submitted with is no doing of its own
 				r := b.run(m, job.LimitKilled)
 				var size, many int // as it was seen, perhaps before all was written
 				_, err := fmt.Sscanf(r.Detail, "%d bytes in %d files", &size, &many)
@@ -78,7 +78,7 @@ func TestScratchWithinItsLimit(t *testing.T) {
 		})
 		m := lease(time.Minute, "sh", "-ec", "for i in 1 2 3; do head -c 6000000 /dev/zero >$TMPDIR/x; sleep 0.6; rm $TMPDIR/x; done; "+
 			"head -c 9000000 /dev/zero >$SLUICE_OUTPUT_DIR/big; sleep 1.2")
-		m.Body.(*protocol.Work).Spec.Launch.Snapshot = b.put(many(150)...)
+		m.Body.(*protocol.Work).Spec.Launch.Workdir = b.put(many(150)...)
 		b.run(m, job.Done)
 	})
 }
@@ -154,7 +154,7 @@ func inPlace(t *testing.T, place string, user *shim.User) {
 	open(t, filepath.Dir(link))
 	m := lease(time.Minute, "sh", "-ec",
 		`id -u; cat f >$SLUICE_OUTPUT_DIR/f; echo '{"progress":10,"checkpoint":true}' >$SLUICE_PROGRESS_FILE; echo s >$SLUICE_CHECKPOINT_DIR/s; cat $SLUICE_LEASE_FILE >/dev/null; echo x >$TMPDIR/x`)
-	m.Body.(*protocol.Work).Spec.Launch.Snapshot = b.put(many(1)...)
+	m.Body.(*protocol.Work).Spec.Launch.Workdir = b.put(many(1)...)
 	r := b.run(m, job.Done)
 	if got, err := os.ReadFile(filepath.Join(b.dir().Output(), "f")); err != nil || len(got) == 0 || !r.Checkpoint {
 		t.Errorf("output %q, %v; result %+v", got, err, r)

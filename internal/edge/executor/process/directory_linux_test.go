@@ -282,27 +282,27 @@ func pack(t testing.TB, headers ...tar.Header) []byte {
 
 func TestSnapshotIsAPrivateCopy(t *testing.T) {
 	b := newBench(t, nil)
-	stored, err := b.ex.PutSnapshot(pack(t, tar.Header{Name: "a/b/f", Typeflag: tar.TypeReg},
+	stored, err := b.ex.PutWorkdir(pack(t, tar.Header{Name: "a/b/f", Typeflag: tar.TypeReg},
 		tar.Header{Name: "data", Linkname: "/tmp", Typeflag: tar.TypeSymlink}), 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := lease(time.Minute, "sh", "-c", "cat b/f; readlink ../data; echo changed >b/f")
-	m.Body.(*protocol.Work).Spec.Launch.Snapshot, m.Body.(*protocol.Work).Spec.Launch.Subdir = stored.ID, "a"
+	m.Body.(*protocol.Work).Spec.Launch.Workdir, m.Body.(*protocol.Work).Spec.Launch.Subdir = stored.ID, "a"
 	b.run(m, job.Done)
 	if out := shim.Tail(b.dir().Stdout(), 10, 1000); out != "a/b/f/tmp" {
 		t.Errorf("the program saw %q", out)
 	}
-	if err := b.ex.PruneSnapshots(func(string) bool { return false }); err != nil {
+	if err := b.ex.PruneWorkdirs(func(string) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
-	if there, err := b.ex.HasSnapshot(stored.ID); err != nil || !there {
+	if there, err := b.ex.HasWorkdir(stored.ID); err != nil || !there {
 		t.Errorf("a young snapshot was pruned: %v", err)
 	}
 }
 
 func TestSnapshotRefusals(t *testing.T) {
-	b := newBench(t, func(o *process.Options) { o.SnapshotLimit = 100 })
+	b := newBench(t, func(o *process.Options) { o.WorkdirLimit = 100 })
 	long := strings.Repeat("x", 99)
 	for name, c := range map[string]struct {
 		data []byte
@@ -317,18 +317,18 @@ func TestSnapshotRefusals(t *testing.T) {
 			errkind.Exhausted},
 		"packed": {bytes.Repeat([]byte{1}, 2000), errkind.Exhausted},
 	} {
-		if _, err := b.ex.PutSnapshot(c.data, 1000); errkind.Of(err) != c.want {
+		if _, err := b.ex.PutWorkdir(c.data, 1000); errkind.Of(err) != c.want {
 			t.Errorf("%s: %v (%v), want %v", name, err, errkind.Of(err), c.want)
 		}
 	}
 	// A link is no way out for what follows it: that shows when it is unpacked.
-	stored, err := b.ex.PutSnapshot(pack(t, tar.Header{Name: "out", Linkname: b.o.DataDir, Typeflag: tar.TypeSymlink},
+	stored, err := b.ex.PutWorkdir(pack(t, tar.Header{Name: "out", Linkname: b.o.DataDir, Typeflag: tar.TypeSymlink},
 		tar.Header{Name: "out/f", Typeflag: tar.TypeReg}), 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m := lease(time.Minute, "true")
-	m.Body.(*protocol.Work).Spec.Launch.Snapshot = stored.ID
+	m.Body.(*protocol.Work).Spec.Launch.Workdir = stored.ID
 	b.do(m)
 	b.exited(job.StartFailed)
 	if _, err := os.Stat(filepath.Join(b.o.DataDir, "f")); !errors.Is(err, fs.ErrNotExist) {

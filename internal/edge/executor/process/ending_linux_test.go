@@ -263,7 +263,7 @@ func TestStartFailures(t *testing.T) {
 		"interpreter":    {command: []string{script}, want: "interpreter"},
 		"empty":          {want: "no command"},
 		"snapshot": {command: []string{"true"},
-			change: func(m *protocol.Message) { m.Body.(*protocol.Work).Spec.Launch.Snapshot = strings.Repeat("0", 64) },
+			change: func(m *protocol.Message) { m.Body.(*protocol.Work).Spec.Launch.Workdir = strings.Repeat("0", 64) },
 			want:   "no snapshot"},
 		"subdirectory": {command: []string{"true"},
 			change: func(m *protocol.Message) { m.Body.(*protocol.Work).Spec.Launch.Subdir = "../.." }, want: "leads out"},

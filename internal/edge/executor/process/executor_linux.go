@@ -74,7 +74,7 @@ func New(o Options) (*Executor, error) {
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}
 	if e.artifacts, err = artifacts.Open(artifacts.Options{
-		Layout: e.s, Store: o.Store, Keep: o.Keep, Limit: o.SnapshotLimit, Now: o.Now, Log: o.Logger,
+		Layout: e.s, Store: o.Store, Keep: o.Keep, Limit: o.WorkdirLimit, Now: o.Now, Log: o.Logger,
 	}); err != nil {
 		return nil, err
 	}
@@ -261,7 +261,7 @@ func (e *Executor) once(m protocol.Message, do func(m protocol.Message, answer f
 }
 
 // purge clears the job's folders of files of lives before a generation, 0: of all. When it answers no reader finds any of them; the space
-// is freed a little later. The snapshot may be another job's too: see PruneSnapshots.
+// is freed a little later. The stored copy may be another job's too: see PruneWorkdirs.
 func (e *Executor) purge(m protocol.Message, answer func(protocol.Message)) {
 	if err := e.lives.Clear(m.Job, m.Generation, e.artifacts.ForgetJob); err != nil {
 		e.o.Logger.Error("removing what is kept of a job; it is asked for again", "job", string(m.Job), "err", err)
@@ -328,20 +328,20 @@ func (e *Executor) storedIn(dir string, each func(job.ID) error) error {
 	}
 }
 
-// PutSnapshot, TakeSnapshot, HasSnapshot and PruneSnapshots are those of the node's artifacts: see there.
-func (e *Executor) PutSnapshot(data []byte, limit int64) (executor.Snapshot, error) {
+// PutWorkdir, TakeWorkdir, HasWorkdir and PruneWorkdirs are those of the node's artifacts: see there.
+func (e *Executor) PutWorkdir(data []byte, limit int64) (executor.Workdir, error) {
 	return e.artifacts.PutWork(data, limit)
 }
 
-// TakeSnapshot keeps a work directory that is in the store already.
-func (e *Executor) TakeSnapshot(id string) (executor.Snapshot, error) {
+// TakeWorkdir keeps a work directory that is in the store already.
+func (e *Executor) TakeWorkdir(id string) (executor.Workdir, error) {
 	return e.artifacts.TakeWork(id)
 }
 
-// HasSnapshot reports whether a stored work directory exists.
-func (e *Executor) HasSnapshot(id string) (bool, error) { return e.artifacts.HasWork(id) }
+// HasWorkdir reports whether a stored work directory exists.
+func (e *Executor) HasWorkdir(id string) (bool, error) { return e.artifacts.HasWork(id) }
 
-// PruneSnapshots removes stored work directories that keep says nobody needs.
-func (e *Executor) PruneSnapshots(keep func(id string) bool) error {
+// PruneWorkdirs removes stored work directories that keep says nobody needs.
+func (e *Executor) PruneWorkdirs(keep func(id string) bool) error {
 	return e.artifacts.PruneWork(keep)
 }

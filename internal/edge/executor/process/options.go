@@ -50,8 +50,8 @@ type Options struct {
 	SharedTmp bool
 	// LogLimit and OutputLimit are defaults for jobs that give none, in bytes: 16 MiB and 64 GiB.
 	LogLimit, OutputLimit int64
-	// SnapshotLimit bounds one extracted work directory in bytes: 1 GiB.
-	SnapshotLimit int64
+	// WorkdirLimit bounds one extracted work directory in bytes: 1 GiB.
+	WorkdirLimit int64
 	// Report is the time between reports of progress: one second.
 	Report time.Duration
 	// Retain says what is kept of subjobs that are over.
@@ -103,7 +103,7 @@ func (o *Options) defaults() {
 	o.Limits.Files = cmp.Or(o.Limits.Files, 1_000_000)
 	o.LogLimit = cmp.Or(o.LogLimit, 16<<20)
 	o.OutputLimit = cmp.Or(o.OutputLimit, 64<<30)
-	o.SnapshotLimit = cmp.Or(o.SnapshotLimit, 1<<30)
+	o.WorkdirLimit = cmp.Or(o.WorkdirLimit, 1<<30)
 	o.Report = cmp.Or(o.Report, time.Second)
 	o.Retain.Logs = cmp.Or(o.Retain.Logs, 10000)
 	o.Retain.Lost = cmp.Or(o.Retain.Lost, 20)

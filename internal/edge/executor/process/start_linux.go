@@ -66,7 +66,7 @@ func (r *run) launch(witness journal.Position) {
 // furnished gives the subjob a room to begin in. A subjob with a work directory gets a new room: it stays closed to its user while that is
 // copied.
 func (r *run) furnished(user *shim.User) (*rooms.Room, error) {
-	if r.work().Spec.Launch.Snapshot == "" {
+	if r.work().Spec.Launch.Workdir == "" {
 		if old := r.e.rooms.Take(user); old != nil {
 			return old, nil
 		}
@@ -246,7 +246,7 @@ func (r *run) resume(user *shim.User) (string, error) {
 // workDir gives the run directory that is being built its work directory: what the job was submitted with, for the subjob to
 // change as it likes, seen by nobody else.
 func (r *run) workDir(build shim.Dir, user *shim.User) error {
-	id := r.work().Spec.Launch.Snapshot
+	id := r.work().Spec.Launch.Workdir
 	if id == "" {
 		return nil
 	}

@@ -50,7 +50,7 @@ func names(t *testing.T, s store.Store) map[string]store.Refs {
 // if it is none.
 func TestAWorkDirectoryOfTheStore(t *testing.T) {
 	s := newStore(t)
-	b := newBench(t, func(o *process.Options) { o.Store, o.SnapshotLimit = s, 10_000 })
+	b := newBench(t, func(o *process.Options) { o.Store, o.WorkdirLimit = s, 10_000 })
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "run.sh"), []byte("echo from the store\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -63,12 +63,12 @@ func TestAWorkDirectoryOfTheStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored, err := b.ex.TakeSnapshot(string(o.Digest))
+	stored, err := b.ex.TakeWorkdir(string(o.Digest))
 	if err != nil || stored.ID != string(o.Digest) || stored.Files != 1 || stored.Bytes != 20 {
 		t.Fatalf("%+v, %v", stored, err)
 	}
 	m := lease(time.Minute, "sh", "-c", "./run.sh || sh run.sh")
-	m.Body.(*protocol.Work).Spec.Launch.Snapshot = stored.ID
+	m.Body.(*protocol.Work).Spec.Launch.Workdir = stored.ID
 	b.run(m, job.Done)
 	if out := shim.Tail(b.dir().Stdout(), 10, 1000); !strings.Contains(out, "from the store") {
 		t.Errorf("the program said %q", out)
@@ -83,7 +83,7 @@ func TestAWorkDirectoryOfTheStore(t *testing.T) {
 	}
 	for id, want := range map[string]errkind.Kind{strings.Repeat("0", 64): errkind.NotFound, "x": errkind.Invalid,
 		string(large.Digest): errkind.Exhausted, string(text.Digest): errkind.Invalid} {
-		if _, err := b.ex.TakeSnapshot(id); errkind.Of(err) != want {
+		if _, err := b.ex.TakeWorkdir(id); errkind.Of(err) != want {
 			t.Errorf("%s: %v, want kind %v", id, err, want)
 		}
 	}
@@ -93,7 +93,7 @@ func TestAWorkDirectoryOfTheStore(t *testing.T) {
 func TestAWorkDirectoryCanBeWritten(t *testing.T) {
 	b := newBench(t, nil)
 	m := lease(time.Minute, "stat", "-c", "%a", "kept")
-	m.Body.(*protocol.Work).Spec.Launch.Snapshot = b.put(tar.Header{Name: "kept", Typeflag: tar.TypeReg, Mode: 0o444})
+	m.Body.(*protocol.Work).Spec.Launch.Workdir = b.put(tar.Header{Name: "kept", Typeflag: tar.TypeReg, Mode: 0o444})
 	b.run(m, job.Done)
 	if out := shim.Tail(b.dir().Stdout(), 10, 1000); strings.TrimSpace(out) != "644" {
 		t.Errorf("its rights are %q, want 644", out)
@@ -115,21 +115,21 @@ func TestWorkDirectoriesOfBefore(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if there, err := b.ex.HasSnapshot(string(id)); err != nil || !there {
+	if there, err := b.ex.HasWorkdir(string(id)); err != nil || !there {
 		t.Fatal(there, err)
 	}
 	m := lease(time.Minute, "cat", "old")
-	m.Body.(*protocol.Work).Spec.Launch.Snapshot = string(id)
+	m.Body.(*protocol.Work).Spec.Launch.Workdir = string(id)
 	b.run(m, job.Done)
 	ago := time.Now().Add(-2 * time.Hour)
 	if err := os.Chtimes(path, ago, ago); err != nil {
 		t.Fatal(err)
 	}
 	for needed := range 2 {
-		if err := b.ex.PruneSnapshots(func(string) bool { return needed == 0 }); err != nil {
+		if err := b.ex.PruneWorkdirs(func(string) bool { return needed == 0 }); err != nil {
 			t.Fatal(err)
 		}
-		if there, err := b.ex.HasSnapshot(string(id)); err != nil || there != (needed == 0) {
+		if there, err := b.ex.HasWorkdir(string(id)); err != nil || there != (needed == 0) {
 			t.Errorf("it is there: %v, %v", there, err)
 		}
 	}
@@ -141,11 +141,11 @@ func TestWorkDirectoriesOfBeforeTheKey(t *testing.T) {
 	b := newBench(t, nil)
 	id := b.put(tar.Header{Name: "old", Typeflag: tar.TypeReg})
 	b.again(func(o *process.Options) { o.Store = newStore(t) })
-	if there, err := b.ex.HasSnapshot(id); err != nil || !there {
+	if there, err := b.ex.HasWorkdir(id); err != nil || !there {
 		t.Error(there, err)
 	}
 	m := lease(time.Minute, "cat", "old")
-	m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
+	m.Body.(*protocol.Work).Spec.Launch.Workdir = id
 	b.run(m, job.Done)
 	ago := time.Now().Add(-2 * time.Hour)
 	for _, pattern := range []string{"objects/*/" + id, filepath.Join("names", "work", "*", id+".json")} {
@@ -158,10 +158,10 @@ func TestWorkDirectoriesOfBeforeTheKey(t *testing.T) {
 		}
 	}
 	for needed := range 2 {
-		if err := b.ex.PruneSnapshots(func(string) bool { return needed == 0 }); err != nil {
+		if err := b.ex.PruneWorkdirs(func(string) bool { return needed == 0 }); err != nil {
 			t.Fatal(err)
 		}
-		if there, err := b.ex.HasSnapshot(id); err != nil || there != (needed == 0) {
+		if there, err := b.ex.HasWorkdir(id); err != nil || there != (needed == 0) {
 			t.Errorf("it is there: %v, %v", there, err)
 		}
 	}
@@ -194,7 +194,7 @@ func TestWhatNobodyNeedsLeavesTheStore(t *testing.T) {
 	}
 	needed := true
 	for _, want := range []int{3, 2} {
-		if err := b.ex.PruneSnapshots(func(id string) bool { return needed && id == old }); err != nil {
+		if err := b.ex.PruneWorkdirs(func(id string) bool { return needed && id == old }); err != nil {
 			t.Fatal(err)
 		}
 		if all := names(t, s); len(all) != want {
@@ -203,7 +203,7 @@ func TestWhatNobodyNeedsLeavesTheStore(t *testing.T) {
 		needed = false
 	}
 	for id, want := range map[string]bool{old: false, young: true, string(other.Digest): true} {
-		if there, err := b.ex.HasSnapshot(id); err != nil || there != want {
+		if there, err := b.ex.HasWorkdir(id); err != nil || there != want {
 			t.Errorf("%s is there: %v, %v", id, there, err)
 		}
 	}

@@ -23,7 +23,7 @@ func TestAPowerCutTakesNoWorkDirectory(t *testing.T) {
 	stored := map[string]bool{}
 	for i := range 3 {
 		packed := pack(t, tar.Header{Name: fmt.Sprint("f", i), Typeflag: tar.TypeReg}, tar.Header{Name: "d/g", Typeflag: tar.TypeReg})
-		s, err := b.ex.PutSnapshot(packed, 1<<20)
+		s, err := b.ex.PutWorkdir(packed, 1<<20)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,14 +48,14 @@ func TestAPowerCutTakesNoWorkDirectory(t *testing.T) {
 				t.Fatalf("%s: %v", what, err)
 			}
 			for id, told := range stored {
-				has, err := ex.HasSnapshot(id)
+				has, err := ex.HasWorkdir(id)
 				if err != nil || told && !has {
 					t.Errorf("%s: %.8s is there %v, %v; told %v", what, id, has, err, told)
 				}
 				if !has {
 					continue
 				}
-				if s, err := ex.TakeSnapshot(id); err != nil || s.Files != 2 {
+				if s, err := ex.TakeWorkdir(id); err != nil || s.Files != 2 {
 					t.Errorf("%s: %.8s is there and read as %+v, %v", what, id, s, err)
 				}
 			}

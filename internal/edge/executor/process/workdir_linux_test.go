@@ -20,7 +20,7 @@ import (
 // put stores a work directory with these files.
 func (b *bench) put(files ...tar.Header) string {
 	b.Helper()
-	stored, err := b.ex.PutSnapshot(pack(b, files...), 64<<20)
+	stored, err := b.ex.PutWorkdir(pack(b, files...), 64<<20)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestAWorkDirectoryIsSeenAsItWasByEverySubjob(t *testing.T) {
 		for i := range 3 {
 			m := lease(time.Minute, "sh", "-ec", spoil)
 			m.Token.Seq = uint64(i + 1)
-			m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
+			m.Body.(*protocol.Work).Spec.Launch.Workdir = id
 			r := b.run(m, job.Done)
 			out := shim.Tail(shim.Dir(filepath.Join(b.o.DataDir, "runs", m.Token.String())).Stdout(), 10, 1000)
 			if seen == "" {
@@ -116,7 +116,7 @@ func TestSubjobsAtOnceShareAnOriginal(t *testing.T) {
 		for i := range n {
 			m := lease(time.Minute, "sh", "-ec", `test "$(cat f)" = f; echo $SLUICE_SUBJOB >f; sleep 0.2; test "$(cat f)" = $SLUICE_SUBJOB`)
 			m.Token.Seq = uint64(i + 1)
-			m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
+			m.Body.(*protocol.Work).Spec.Launch.Workdir = id
 			b.do(m)
 		}
 		for ended := 0; ended < n; {
@@ -145,7 +145,7 @@ func TestTheOriginalIsOutOfReach(t *testing.T) {
 	id := b.put(tar.Header{Name: "f", Typeflag: tar.TypeReg})
 	m := lease(time.Minute, "sh", "-c", fmt.Sprintf("cat f; ls %s/unpacked/*/*; echo x >%[1]s/unpacked/*/%s/f; echo; mount | grep -c "+
 		"overlay", b.o.DataDir, id))
-	m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
+	m.Body.(*protocol.Work).Spec.Launch.Workdir = id
 	b.run(m, job.Done)
 	if out := shim.Tail(b.dir().Stdout(), 10, 1000); out != "f\n1" {
 		t.Errorf("the program saw %q, want its file and nothing of the original", out)
@@ -159,7 +159,7 @@ func TestOriginalsComeAndGo(t *testing.T) {
 	b := newBench(t, nil)
 	id := b.put(tar.Header{Name: "f", Typeflag: tar.TypeReg})
 	m := polite(lease(time.Minute, self(t, "polite")...))
-	m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
+	m.Body.(*protocol.Work).Spec.Launch.Workdir = id
 	b.do(m)
 	b.next(protocol.Started)
 	original := b.original()
@@ -220,7 +220,7 @@ func TestAMappedUserOwnsItsWorkDirectory(t *testing.T) {
 		id := b.put(tar.Header{Name: "a/b/f", Typeflag: tar.TypeReg}, tar.Header{Name: "a/g", Typeflag: tar.TypeReg})
 		m := lease(time.Minute, "sh", "-ec", "stat -c %u:%g . a a/b a/b/f | sort -u; echo x >a/b/f; rm a/g; rm -r a; echo y >z; echo t "+
 			">$TMPDIR/t; ls "+b.o.DataDir+"/unpacked 2>&1 | sed 's/.*: //'")
-		m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
+		m.Body.(*protocol.Work).Spec.Launch.Workdir = id
 		b.run(m, job.Done)
 		if out := shim.Tail(b.dir().Stdout(), 10, 1000); out != "65534:65534\nPermission denied" {
 			t.Errorf("the program saw %q", out)
@@ -251,7 +251,7 @@ func TestWhatAStartCosts(t *testing.T) {
 			for i := range 4 {
 				m := lease(time.Minute, "true")
 				m.Token.Seq = uint64(i + 1)
-				m.Body.(*protocol.Work).Spec.Launch.Snapshot = id
+				m.Body.(*protocol.Work).Spec.Launch.Workdir = id
 				r := b.run(m, job.Done)
 				t.Logf("start %d: %v gone, %v of it for unpacking (%s)", i+1, r.Prepare.Round(time.Millisecond),
 					r.Unpack.Round(time.Millisecond), b.ex.Isolation())
@@ -274,7 +274,7 @@ func TestRightsAndTimesOfAWorkDirectory(t *testing.T) {
 			m := lease(time.Minute, "sh", "-c", "umask; stat -c '%a %Y %n' open/key run")
 			m.Token.Seq = uint64(i + 1)
 			launch := &m.Body.(*protocol.Work).Spec.Launch
-			launch.Snapshot, launch.Umask = id, u
+			launch.Workdir, launch.Umask = id, u
 			b.run(m, job.Done)
 			log := shim.Dir(filepath.Join(b.o.DataDir, "runs", m.Token.String())).Stdout()
 			want := fmt.Sprintf("%04o\n600 1000000000 open/key\n754 1000000000 run", u.Mask())

@@ -52,7 +52,7 @@ type Fake struct {
 	requests map[string]job.ID
 	watching []chan struct{}
 	calls    []string
-	snapshot []byte
+	workdir  []byte
 	asked    map[job.ID]chan struct{}
 	reserved protocol.Reservation
 }
@@ -140,11 +140,11 @@ func (f *Fake) Calls() []string {
 	return slices.Clone(f.calls)
 }
 
-// Snapshot is the work directory that came with the latest submission.
-func (f *Fake) Snapshot() []byte {
+// Workdir is the work directory that came with the latest submission.
+func (f *Fake) Workdir() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.snapshot
+	return f.workdir
 }
 
 // Set changes or adds a job and wakes waiters.
@@ -178,10 +178,10 @@ func find(list []status.Job, name job.ID) int {
 }
 
 // SubmitAll keeps the jobs as waiting.
-func (f *Fake) SubmitAll(_ context.Context, jobs []host.Submission, snapshot []byte) []host.Outcome {
+func (f *Fake) SubmitAll(_ context.Context, jobs []host.Submission, workdir []byte) []host.Outcome {
 	out := make([]host.Outcome, len(jobs))
 	for i, j := range jobs {
-		out[i].Receipt, out[i].Err = f.submit(j.Request, j.Spec, j.Replace, snapshot)
+		out[i].Receipt, out[i].Err = f.submit(j.Request, j.Spec, j.Replace, workdir)
 	}
 	return out
 }
@@ -192,7 +192,7 @@ func (f *Fake) Check(_ context.Context, specs []*job.Spec) ([]error, error) {
 }
 
 // submit keeps a job. replace: one of its name makes way for it, if that is over.
-func (f *Fake) submit(request string, spec *job.Spec, replace bool, snapshot []byte) (host.Receipt, error) {
+func (f *Fake) submit(request string, spec *job.Spec, replace bool, workdir []byte) (host.Receipt, error) {
 	f.mu.Lock()
 	if i := find(f.jobs, spec.Name); replace && i >= 0 {
 		if !f.jobs[i].State.Final() {
@@ -209,7 +209,7 @@ func (f *Fake) submit(request string, spec *job.Spec, replace bool, snapshot []b
 	_, again := f.requests[request]
 	exists := find(f.jobs, spec.Name) >= 0
 	f.requests[request] = spec.Name
-	f.snapshot = snapshot
+	f.workdir = workdir
 	f.mu.Unlock()
 	if exists && !again {
 		return host.Receipt{}, errkind.Errorf(errkind.Exists, "job %s exists already with other content: choose another name", spec.Name)

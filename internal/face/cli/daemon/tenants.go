@@ -79,7 +79,7 @@ type tenants struct {
 }
 
 // SubmitAll refuses all jobs if one is in a queue without a user.
-func (t tenants) SubmitAll(ctx context.Context, jobs []api.Submission, snapshot []byte) []api.Outcome {
+func (t tenants) SubmitAll(ctx context.Context, jobs []api.Submission, workdir []byte) []api.Outcome {
 	for i := range jobs {
 		if err := t.owned(ctx, jobs[i].Spec.Queue); err != nil {
 			out := make([]api.Outcome, len(jobs))
@@ -89,7 +89,7 @@ func (t tenants) SubmitAll(ctx context.Context, jobs []api.Submission, snapshot 
 			return out
 		}
 	}
-	return t.Service.SubmitAll(ctx, jobs, snapshot)
+	return t.Service.SubmitAll(ctx, jobs, workdir)
 }
 
 // DryRun refuses what Submit would.

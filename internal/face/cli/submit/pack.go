@@ -23,7 +23,7 @@ import (
 
 const (
 	// maxPacked is the largest packed work directory, in bytes.
-	maxPacked = api.MaxSnapshot
+	maxPacked = api.MaxWorkdir
 	// maxUnpacked bounds what is read for it: eight times as much, since data that packs better is no source code.
 	maxUnpacked = 8 * maxPacked
 	// maxPackedFiles is how many entries a work directory may have.

@@ -152,17 +152,17 @@ func submit(ctx context.Context, a *session.Session, c sluicev1alpha1connect.Slu
 	receipts := make([]*pb.Receipt, 0, len(list))
 	packed := map[string][]byte{}
 	for _, s := range list {
-		snapshot, known := packed[s.dir]
+		workdir, known := packed[s.dir]
 		if s.dir != "" && !known {
 			var warnings []string
 			var err error
-			if snapshot, warnings, err = pack(s.dir, how.git, maxPacked); err != nil {
+			if workdir, warnings, err = pack(s.dir, how.git, maxPacked); err != nil {
 				return nil, fmt.Errorf("%s: %w", s.file, err)
 			}
 			for _, w := range warnings {
 				fmt.Fprintf(a.Err, "sluice: %s: %s\n", s.dir, w)
 			}
-			packed[s.dir] = snapshot
+			packed[s.dir] = workdir
 		}
 		call := how.id
 		if call == "" {
@@ -172,7 +172,7 @@ func submit(ctx context.Context, a *session.Session, c sluicev1alpha1connect.Slu
 		if err != nil {
 			return nil, fmt.Errorf("%s: job %s: %w", s.file, s.name, err)
 		}
-		resp, err := send(ctx, c, &pb.SubmitRequest{Job: text, FileName: s.file, Snapshot: snapshot, RequestId: call, Replace: how.replace})
+		resp, err := send(ctx, c, &pb.SubmitRequest{Job: text, FileName: s.file, Snapshot: workdir, RequestId: call, Replace: how.replace})
 		if err != nil {
 			if len(names) > 0 {
 				fmt.Fprintf(a.Err, "sluice: accepted before this error, and standing: %v\n", names)

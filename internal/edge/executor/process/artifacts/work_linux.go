@@ -16,30 +16,30 @@ import (
 	"sluice.dev/sluice/internal/edge/store/tree"
 )
 
-// maxEntries bounds the files of one snapshot.
+// maxEntries bounds the files of one work directory.
 const maxEntries = 200_000
 
 // PutWork stores a tar.gz of a work directory. Its id is the SHA-256 of its bytes: the same bytes are stored once. It is refused whole if
-// it is not such a file, is larger than limit bytes, unpacks to more than SnapshotLimit, or holds a name that leads out of the directory
+// it is not such a file, is larger than limit bytes, unpacks to more than WorkdirLimit, or holds a name that leads out of the directory
 // or anything but files, directories and links. Errors are of kind Invalid or Exhausted, or as the store has them.
-func (a *Artifacts) PutWork(data []byte, limit int64) (s executor.Snapshot, err error) {
+func (a *Artifacts) PutWork(data []byte, limit int64) (s executor.Workdir, err error) {
 	if int64(len(data)) > limit {
 		return s, errkind.Errorf(errkind.Exhausted, "the work directory is %d bytes packed, the limit is %d: leave out what is not "+
 			"needed, or mount it", len(data), limit)
 	}
-	if s.Files, s.Bytes, err = tree.Unpack(bytes.NewReader(data), nil, a.snapshotLimits(), nil); err != nil {
-		return executor.Snapshot{}, err
+	if s.Files, s.Bytes, err = tree.Unpack(bytes.NewReader(data), nil, a.workdirLimits(), nil); err != nil {
+		return executor.Workdir{}, err
 	}
 	o, err := a.o.Store.Put(a.ctx, "", bytes.NewReader(data))
 	if err != nil {
-		return executor.Snapshot{}, err
+		return executor.Workdir{}, err
 	}
 	s.ID = string(o.Digest)
 	return s, a.need(o.Digest)
 }
 
 // TakeWork keeps a work directory that is in the store already. It is refused as PutWork refuses one; NotFound: there is none.
-func (a *Artifacts) TakeWork(id string) (s executor.Snapshot, err error) {
+func (a *Artifacts) TakeWork(id string) (s executor.Workdir, err error) {
 	if err = a.need(files.Digest(id)); err != nil { // before it is read, so that nobody removes it meanwhile
 		return s, err
 	}
@@ -48,7 +48,7 @@ func (a *Artifacts) TakeWork(id string) (s executor.Snapshot, err error) {
 		return s, err
 	}
 	s.ID = id
-	s.Files, s.Bytes, err = tree.Unpack(r, nil, a.snapshotLimits(), nil)
+	s.Files, s.Bytes, err = tree.Unpack(r, nil, a.workdirLimits(), nil)
 	return s, errors.Join(err, r.Close())
 }
 
@@ -61,13 +61,13 @@ func (a *Artifacts) need(id files.Digest) error {
 
 func (a *Artifacts) workName(id files.Digest) string { return "work/" + a.owner + "/" + string(id) }
 
-func (a *Artifacts) snapshotLimits() tree.Limits {
+func (a *Artifacts) workdirLimits() tree.Limits {
 	return tree.Limits{Bytes: a.o.Limit, Entries: maxEntries, Writable: true}
 }
 
 // HasWork reports whether a stored work directory exists.
 func (a *Artifacts) HasWork(id string) (bool, error) {
-	if _, err := os.Stat(a.o.Layout.Snapshot(id)); err == nil {
+	if _, err := os.Stat(a.o.Layout.OldWorkdir(id)); err == nil {
 		return true, nil
 	}
 	if a.own != nil {
@@ -88,9 +88,9 @@ func absent(err error) bool {
 	return k == errkind.NotFound || k == errkind.Invalid
 }
 
-// openSnapshot reads a stored work directory from the store, or from the store that was used before.
-func (a *Artifacts) openSnapshot(id string) (io.ReadCloser, error) {
-	f, err := os.Open(a.o.Layout.Snapshot(id))
+// openWorkdir reads a stored work directory from the store, or from the store that was used before.
+func (a *Artifacts) openWorkdir(id string) (io.ReadCloser, error) {
+	f, err := os.Open(a.o.Layout.OldWorkdir(id))
 	if err == nil {
 		return files.Verified(f, files.Digest(id), a.o.Layout.In("snapshots")), nil
 	}
@@ -109,9 +109,9 @@ func (a *Artifacts) openSnapshot(id string) (io.ReadCloser, error) {
 	return r, err
 }
 
-// Extract unpacks a stored snapshot into the directory into, for a user.
+// Extract unpacks a stored work directory into the directory into, for a user.
 func (a *Artifacts) Extract(id, into string, u *shim.User) error {
-	r, err := a.openSnapshot(id)
+	r, err := a.openWorkdir(id)
 	if err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (a *Artifacts) Extract(id, into string, u *shim.User) error {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	_, _, err = tree.Unpack(r, root, a.snapshotLimits(), owner(u))
+	_, _, err = tree.Unpack(r, root, a.workdirLimits(), owner(u))
 	return err
 }
 

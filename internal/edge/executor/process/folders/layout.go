@@ -22,8 +22,8 @@ func (l Layout) In(parts ...string) string {
 // Run is the directory of a subjob that is not settled.
 func (l Layout) Run(t job.Token) shim.Dir { return shim.Dir(l.In("runs", t.String())) }
 
-// Snapshot is where older versions put a work directory; now they are in the store.
-func (l Layout) Snapshot(id string) string { return l.In("snapshots", id+".tar.gz") }
+// OldWorkdir is where older versions put a stored work directory; now it is in the store.
+func (l Layout) OldWorkdir(id string) string { return l.In("snapshots", id+".tar.gz") }
 
 // Output is the folder of a committed range; zeroes in front so that names sort as ranges do.
 func (l Layout) Output(j job.ID, r job.Range) string {

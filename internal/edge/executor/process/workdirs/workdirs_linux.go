@@ -18,7 +18,7 @@ import (
 )
 
 // Originals are the work directories that are unpacked on this node, each once for all the subjobs that need it: one for each
-// snapshot and user, below a folder that is named for this start of the machine. They are built under another name and renamed,
+// stored copy and user, below a folder that is named for this start of the machine. They are built under another name and renamed,
 // so one that is there is whole; nothing of them is synced, since those of an earlier start of the machine are never used.
 //
 // They belong to the user that their subjobs run as, so that these own the files they see, and lie in a folder that nobody but the daemon
@@ -47,7 +47,7 @@ func New(dir string) *Originals {
 	return &Originals{dir: filepath.Join(dir, boot), used: map[string]map[job.Token]bool{}, unpacking: map[string]*unpacking{}}
 }
 
-// Name is the name of the original of a snapshot for a user.
+// Name is the name of the original of a stored work directory for a user.
 func (o *Originals) Name(id string, u *shim.User) string {
 	if u == nil {
 		return id
@@ -173,7 +173,7 @@ func syncAll(dir string) error {
 	return errors.Join(unix.Syncfs(int(f.Fd())), f.Close())
 }
 
-// Prune takes away the originals that no subjob uses and whose snapshot no unfinished job needs by live. It returns their new paths, for
+// Prune takes away the originals that no subjob uses and whose stored copy no unfinished job needs by live. It returns their new paths, for
 // removal.
 func (o *Originals) Prune(live func(id string) bool) (old []string, err error) {
 	entries, err := os.ReadDir(o.dir)
