@@ -36,7 +36,7 @@ func (z *Zone) assemble() {
 
 // viewed are the parts that the view reads.
 func (z *Zone) viewed() view.Parts {
-	a := (*asked)(z)
+	a := (*viewSource)(z)
 	p := view.Parts{Ledger: z.home, Floor: a, Planner: a, Slices: a, Waits: a, Loans: (*asking)(z)}
 	if z.cfg.Search != nil {
 		p.Tickets = (*seeking)(z)

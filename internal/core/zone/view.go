@@ -21,43 +21,43 @@ import (
 // The zone's side of its view: what floor, planner, slices and the learner of waits answer to it (view.Floor, view.Planner,
 // view.Slices, view.Waits). All of it is only read.
 
-// asked is the zone as its view sees it.
-type asked Zone
+// viewSource is the zone as its view sees it.
+type viewSource Zone
 
-func (z *asked) Classes() []*window.Class               { return z.floor.Classes() }
-func (z *asked) Slices() []*window.Slice                { return z.floor.Slices() }
-func (z *asked) Open() int                              { return z.floor.Open() }
-func (z *asked) Look(now quantity.Instant) *market.Look { return z.floor.Look(now) }
-func (z *asked) Stats() status.Negotiation              { return z.floor.Stats() }
-func (z *asked) Counts(j *home.Job) explain.Counts      { return z.floor.Counts(&entryOf(j).floor) }
-func (z *asked) Losses(j *home.Job) []status.Loss       { return entryOf(j).floor.Losses().List() }
-func (z *asked) Attended(j *home.Job) bool              { return z.floor.Attended(&entryOf(j).floor) }
-func (z *asked) Told(j *home.Job) foresight.Told        { return entryOf(j).told }
-func (z *asked) Record() status.Foresight               { return z.foresight.Record() }
-func (z *asked) Why(s *window.Slice) string             { return sites.Of(s).View().Why }
-func (z *asked) Asks(s *window.Slice) []*home.Ask       { return sites.Of(s).Asks() }
+func (z *viewSource) Classes() []*window.Class               { return z.floor.Classes() }
+func (z *viewSource) Slices() []*window.Slice                { return z.floor.Slices() }
+func (z *viewSource) Open() int                              { return z.floor.Open() }
+func (z *viewSource) Look(now quantity.Instant) *market.Look { return z.floor.Look(now) }
+func (z *viewSource) Stats() status.Negotiation              { return z.floor.Stats() }
+func (z *viewSource) Counts(j *home.Job) explain.Counts      { return z.floor.Counts(&entryOf(j).floor) }
+func (z *viewSource) Losses(j *home.Job) []status.Loss       { return entryOf(j).floor.Losses().List() }
+func (z *viewSource) Attended(j *home.Job) bool              { return z.floor.Attended(&entryOf(j).floor) }
+func (z *viewSource) Told(j *home.Job) foresight.Told        { return entryOf(j).told }
+func (z *viewSource) Record() status.Foresight               { return z.foresight.Record() }
+func (z *viewSource) Why(s *window.Slice) string             { return sites.Of(s).View().Why }
+func (z *viewSource) Asks(s *window.Slice) []*home.Ask       { return sites.Of(s).Asks() }
 
-func (z *asked) Planned(j *home.Job) (view.Place, bool) {
+func (z *viewSource) Planned(j *home.Job) (view.Place, bool) {
 	return placeOf(entryOf(j).rigid.Placement())
 }
 
-func (z *asked) Fit(j *home.Job, c *window.Class, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal) {
+func (z *viewSource) Fit(j *home.Job, c *window.Class, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal) {
 	return z.floor.Estimator().Fit(&entryOf(j).floor, c, start, end)
 }
 
-func (z *asked) Rank(now quantity.Instant, j *home.Job) status.Rank {
+func (z *viewSource) Rank(now quantity.Instant, j *home.Job) status.Rank {
 	return z.floor.Rank(now, &entryOf(j).floor)
 }
 
-func (z *asked) Declining(j *home.Job) (refusal atomizer.Refusal, text string) {
+func (z *viewSource) Declining(j *home.Job) (refusal atomizer.Refusal, text string) {
 	return z.floor.Declining(&entryOf(j).floor)
 }
 
-func (z *asked) Reserves(j *home.Job) bool {
+func (z *viewSource) Reserves(j *home.Job) bool {
 	return z.cfg.Rigid.Lines(j.Width()) && z.planner.Reserved() < z.cfg.Rigid.Reserve
 }
 
-func (z *asked) ReservedFor(id job.ID) (on job.SliceID, from quantity.Instant, ok bool) {
+func (z *viewSource) ReservedFor(id job.ID) (on job.SliceID, from quantity.Instant, ok bool) {
 	s, r := z.planner.ReservedFor(id)
 	if r == nil {
 		return "", 0, false
@@ -66,7 +66,7 @@ func (z *asked) ReservedFor(id job.ID) (on job.SliceID, from quantity.Instant, o
 }
 
 // Search finds the free time of every slice once.
-func (z *asked) Search(now quantity.Instant) func(j *home.Job) (view.Place, bool) {
+func (z *viewSource) Search(now quantity.Instant) func(j *home.Job) (view.Place, bool) {
 	nodes := z.planner.Nodes()
 	free := make([][]protocol.Gap, len(z.floor.Slices()))
 	for _, s := range z.floor.Slices() {
@@ -83,10 +83,10 @@ func placeOf(p backfill.Placement, ok bool) (view.Place, bool) {
 	return view.Place{Start: p.Start, Speed: p.Speed}, ok
 }
 
-func (z *asked) Interval(now quantity.Instant) (interval time.Duration, known bool) {
+func (z *viewSource) Interval(now quantity.Instant) (interval time.Duration, known bool) {
 	return z.foresight.Interval(now)
 }
 
-func (z *asked) Range(now quantity.Instant, t foresight.Told) (early, late quantity.Instant) {
+func (z *viewSource) Range(now quantity.Instant, t foresight.Told) (early, late quantity.Instant) {
 	return z.foresight.Range(now, t)
 }
