@@ -55,8 +55,8 @@ type Row struct {
 	Lost     float64  `json:"lost"`
 	Overhead float64  `json:"overhead"`
 	PerDay   float64  `json:"keptGPUHoursPerDay"`
-	// Met is the share of the starts of the host's jobs on a device that found a run there, WaitMean and WaitMost how long a start waited for it, in
-	// seconds: over all starts, and at most.
+	// Met is the share of the starts of the host's jobs on a device that found a run there, WaitMean and WaitMost how long a start waited
+	// for it, in seconds: over all starts, and at most.
 	Met      float64 `json:"startsThatWaited"`
 	WaitMean float64 `json:"waitMeanSeconds"`
 	WaitMost float64 `json:"waitMostSeconds"`

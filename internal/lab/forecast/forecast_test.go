@@ -94,7 +94,8 @@ func TestGapsAreExact(t *testing.T) {
 // TestManyGPUsForLong: a sum of times on devices may be longer than any Duration.
 func TestManyGPUsForLong(t *testing.T) {
 	l := &Log{To: quantity.Instant(1000 * Day), Devices: make([]Device, 10_000)}
-	if g := l.Gaps(); g.GPUHours != 24*1000*10_000 || g.Idle != 1 || g.Hours[7].GPUHours != 1000*10_000 || g.Lengths[5].GPUHours != g.GPUHours {
+	if g := l.Gaps(); g.GPUHours != 24*1000*10_000 || g.Idle != 1 || g.Hours[7].GPUHours != 1000*10_000 ||
+		g.Lengths[5].GPUHours != g.GPUHours {
 		t.Errorf("%v GPU-hours, %v idle, %v of them at 7, %v in gaps of over a day", g.GPUHours, g.Idle, g.Hours[7].GPUHours,
 			g.Lengths[5].GPUHours)
 	}
@@ -355,7 +356,8 @@ func TestWhatIsKnownBefore(t *testing.T) {
 			{From: 40 * hour, To: 41 * hour, Why: history.Reserved}}}},
 		Names: []string{""}}
 	l := Recorded(h)
-	want := []Span{{2 * hour, 3 * hour, 2 * hour, Away}, {18 * hour, 20 * hour, 18 * hour, Reserved}, {20 * hour, 21 * hour, 19 * hour, Job},
+	want := []Span{{2 * hour, 3 * hour, 2 * hour, Away}, {18 * hour, 20 * hour, 18 * hour, Reserved},
+		{20 * hour, 21 * hour, 19 * hour, Job},
 		{21 * hour, 22 * hour, 21 * hour, Reserved}, {30 * hour, 35 * hour, 30 * hour, Away}, {40 * hour, 41 * hour, 40 * hour, Reserved}}
 	if got := l.Devices[0].Busy; !slices.Equal(got, want) {
 		t.Fatalf("%v, want %v", got, want)
@@ -393,7 +395,8 @@ func TestALogWithoutPlaces(t *testing.T) {
 	if l.From != 0 || l.To != hour || len(l.Devices) != 4 {
 		t.Errorf("%+v", l)
 	}
-	want := Device{Name: "machine/processor/00000", Kind: "processor", Weight: wholeGPU, Busy: []Span{{To: hour}, {From: hour, To: 3 * hour, Asked: hour}}}
+	want := Device{Name: "machine/processor/00000", Kind: "processor", Weight: wholeGPU,
+		Busy: []Span{{To: hour}, {From: hour, To: 3 * hour, Asked: hour}}}
 	if got := l.Devices[0]; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

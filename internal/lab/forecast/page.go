@@ -27,7 +27,8 @@ func (a *Answer) tables() (out []table) {
 		Note: fmt.Sprintf("%s GPU-hours on %d devices over %.1f days, exact: every time in which nobody held a device, less what was "+
 			"drained, reserved or down.", amount(g.GPUHours), g.Devices, g.Days)}
 	for _, x := range g.Lengths {
-		t.Rows = append(t.Rows, []string{x.Label, fmt.Sprint(x.Gaps), amount(x.GPUHours), percent(ratio(float64(x.time), float64(g.total)))})
+		t.Rows = append(t.Rows, []string{x.Label, fmt.Sprint(x.Gaps), amount(x.GPUHours),
+			percent(ratio(float64(x.time), float64(g.total)))})
 	}
 	out = append(out, t)
 	for i := range a.Outcomes {

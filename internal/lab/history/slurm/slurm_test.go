@@ -565,8 +565,9 @@ func TestALongLineIsOne(t *testing.T) {
 		return fmt.Sprintf("%d|2026-11-28T00:0%d:00|2026-11-28T00:0%d:30|gres/gpu=1|n1|COMPLETED\n", n, n, n)
 	}
 	long := "9|" + strings.Repeat("x", 700_000)
-	for name, text := range map[string]string{"first": head + long + "\n" + row(1) + row(2), "between": head + row(1) + long + "\n" + row(2),
-		"last": head + row(1) + row(2) + long} {
+	for name, text := range map[string]string{"first": head + long + "\n" + row(1) + row(2),
+		"between": head + row(1) + long + "\n" + row(2),
+		"last":    head + row(1) + row(2) + long} {
 		b := history.NewBook(history.Options{})
 		if err := Format().Read(b, strings.NewReader(text), "dump"); err != nil {
 			t.Fatal(name, err)
