@@ -144,11 +144,11 @@ func (s *site) queue(runs []*Row) {
 		}
 	}()
 	var waiting []*Row
-	var ends ends // of what holds devices, to know when to look again
+	var busy ends // of what holds devices, to know when to look again
 	put := func(r *Row) {
 		if r.End > r.Start && !s.log.doubt[r] {
 			s.put(r)
-			ends.add(end{at: r.End})
+			busy.add(end{at: r.End})
 		}
 	}
 	for i := 0; i < len(runs) || len(waiting) > 0; {
@@ -157,13 +157,13 @@ func (s *site) queue(runs []*Row) {
 			now = runs[i].when()
 		}
 		if len(waiting) > 0 {
-			now = min(now, ends.first())
+			now = min(now, busy.first())
 		}
 		if now == quantity.Never {
 			break
 		}
-		for ends.first() <= now {
-			ends.next()
+		for busy.first() <= now {
+			busy.next()
 		}
 		for ; i < len(runs) && runs[i].when() == now; i++ {
 			if runs[i].NoStart {
