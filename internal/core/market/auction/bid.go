@@ -25,7 +25,7 @@ type worth struct {
 	rate int64
 }
 
-// bid is a variant that stands: verified, calibrated and scored.
+// bid is a variant that was not denied. That of a quote is weighed anew in each sifting, that of an agent when it is entered.
 type bid struct {
 	variant.Verified
 	// callee it came from; nil if its atomizer answered by itself.

@@ -47,9 +47,9 @@ func newTold() told {
 }
 
 // noteClosures notes all that others have of a slice; true: it is new.
-func (d *told) noteClosures(id job.SliceID, holds []protocol.Reservation) bool {
-	is := !reflect.DeepEqual(d.closures[id], holds) && len(d.closures[id])+len(holds) > 0
-	if d.closures[id] = holds; len(holds) == 0 {
+func (d *told) noteClosures(id job.SliceID, closures []protocol.Reservation) bool {
+	is := !reflect.DeepEqual(d.closures[id], closures) && len(d.closures[id])+len(closures) > 0
+	if d.closures[id] = closures; len(closures) == 0 {
 		delete(d.closures, id)
 	}
 	return is
