@@ -160,6 +160,9 @@ type mix struct {
 	group *group
 }
 
+// unstruck is for how long storms go on at most when the strikes are over: longer than the work.
+const unstruck = 20 * time.Second
+
 // every is how many strikes there are for each time that the daemon stays away.
 const every = 25
 
@@ -250,13 +253,21 @@ func soak(t *testing.T, bin, bug string, kills int, seed uint64, m mix, settle t
 		}
 	}
 	r.chaos = time.Since(began)
-	calm()
-	if m.group != nil && !d.alive() && d.killed() { // the kernel did: the last storm left it next to nothing
-		r.daemons++
-		if err := d.start(); err != nil {
-			t.Fatal(err)
+	revive := func() {
+		if m.group != nil && !d.alive() && d.killed() { // the kernel did: the last storm left it next to nothing
+			r.daemons++
+			if err := d.start(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
+	// Whether a storm meets a watcher that lives and a subjob at work is chance while all is struck at. So they go on without strikes until
+	// one was met, or the work is done.
+	for end := time.Now().Add(unstruck); m.group != nil && !s.still.met(d) && time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+		revive()
+	}
+	calm()
+	revive()
 	var states map[string]string
 	for end := time.Now().Add(settle); bug == "" || s.found() == 0; {
 		if !d.alive() {

@@ -179,6 +179,13 @@ func (s *stillness) look(procs []proc, now time.Time) (tooLong []string) {
 	return tooLong
 }
 
+// met says whether a watcher has acted, and a subjob was seen suspended.
+func (s *stillness) met(d *daemon) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stood > 0 && len(d.acts()) > 0
+}
+
 // stands says whether the process is suspended: it was stopped, or its control group is frozen.
 func (p proc) stands() bool {
 	if _, state := stat(p.pid); state == "T" {
