@@ -30,7 +30,8 @@ func TestReclaimedWorkGoesOnElsewhere(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi+64Mi")
 	d.submit(spec("moves", "steps: {total: 50, perStep: 400ms, every: 1}", say+`trap 'exit 85' TERM
-i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do sleep 0.2; echo $i >> "$SLUICE_OUTPUT_DIR/units"; i=$((i+1)); echo $i > "$SLUICE_CHECKPOINT_DIR/c"; say $i; done`, "grace: 500ms"))
+i=$SLUICE_FROM; while [ $i -lt $SLUICE_TO ]; do sleep 0.2; echo $i >> "$SLUICE_OUTPUT_DIR/units"; i=$((i+1))
+	echo $i > "$SLUICE_CHECKPOINT_DIR/c"; say $i; done`, "grace: 500ms"))
 	d.running("moves", 1)
 	time.Sleep(500 * time.Millisecond)
 	from := d.job("moves").History[0].Slice

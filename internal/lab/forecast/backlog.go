@@ -192,8 +192,8 @@ func fill(protos []scenario.Job, host hostwork.Log, until quantity.Instant) (out
 	for i, x := range free {
 		for supply += x; work < supply/100*deep; {
 			if len(out) == mostJobs {
-				return nil, fmt.Errorf("its jobs of %s in the mean are so short that more than %d of them would be needed to fill the gaps: "+
-					"put many into one, such as items: {total: 1000, perItem: ...}", (work / mostJobs).Round(time.Second), mostJobs)
+				return nil, fmt.Errorf("its jobs of %s in the mean are so short that more than %d of them would be needed to fill the "+
+					"gaps: put many into one, such as items: {total: 1000, perItem: ...}", (work / mostJobs).Round(time.Second), mostJobs)
 			}
 			work += add(quantity.Instant(i) * step)
 		}

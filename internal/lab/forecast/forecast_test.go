@@ -400,7 +400,8 @@ func TestALogWithoutPlaces(t *testing.T) {
 	if got := l.Devices[0]; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	says := "The log names no devices: each job is taken to hold the lowest numbered ones that are free, of 4 devices, as the log's head says."
+	says := "The log names no devices: each job is taken to hold the lowest numbered ones that are free, of 4 devices, " +
+		"as the log's head says."
 	if !slices.Contains(l.Said, says) || l.Said[0] != "The record: 2 runs on 4 GPUs over 0 whole days." {
 		t.Errorf("%q", l.Said)
 	}

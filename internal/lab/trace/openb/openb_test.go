@@ -144,7 +144,8 @@ func TestPublishedDefaultList(t *testing.T) {
 
 // TestLifetime: a list that does not say when pods began has how long they were there, and says so.
 func TestLifetime(t *testing.T) {
-	reader := Format().Open(strings.NewReader("name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\np0,1,1,1,1000,5,65\n"),
+	reader := Format().Open(strings.NewReader("name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n"+
+		"p0,1,1,1,1000,5,65\n"),
 		"pods.csv")
 	var r trace.Record
 	if err := reader.Next(&r); err != nil || r.Job.Duration != time.Minute || r.Job.Start != trace.Unknown {
