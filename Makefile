@@ -123,7 +123,7 @@ evaluation-full: ## the same with 20 seeds, which are those of the page as it is
 leftover: ## fill the gaps of a host scheduler and rewrite docs/leftover.md (make leftover DATA=../traces; about 5 minutes on two cores)
 	$(GO) run ./bench/leftover -data "$(DATA)"
 
-forecast: ## forecast weeks of published logs, and rewrite docs/forecast.md (make forecast DATA=../traces; about 5 minutes on two cores)
+forecast: ## forecast weeks of published logs, and rewrite docs/forecast.md (make forecast DATA=../traces; about a minute on two cores)
 	$(GO) run ./bench/forecast -data "$(DATA)"
 
 airlock: ## let memory storms blow under Airlock and under what others have, and rewrite docs/airlock.md (about 8 minutes on two cores)

@@ -107,11 +107,6 @@ func (a *app) forecast(cmd *cobra.Command, files []string, f *forecastFlags) err
 	if err != nil {
 		return err
 	}
-	if f.anonymize {
-		for i := range h.Oddities {
-			h.Oddities[i].Places = nil // they name files, and may name jobs and nodes
-		}
-	}
 	log := forecast.Recorded(h)
 	log.Zone, o.Progress = shown, show
 	answer, err := forecast.Forecast(cmd.Context(), log, o)

@@ -7,8 +7,8 @@ import (
 )
 
 // Anonymize replaces the names of partitions and of kinds of devices by words that are made of them with a key: the same for the same name
-// under the same key, and not to be undone without it. Of an owner's own backlog the file's name goes too. Users, jobs and nodes are in no
-// answer.
+// under the same key, and not to be undone without it. The places of what is odd in the record go, which name files and jobs, and the name
+// of an owner's own backlog. Users and nodes are in no answer.
 func (a *Answer) Anonymize(key []byte) {
 	for _, list := range [][]Part{a.Gaps.Partitions, a.Gaps.Kinds} {
 		for i := range list {
@@ -18,6 +18,9 @@ func (a *Answer) Anonymize(key []byte) {
 				list[i].Name = "x" + hex.EncodeToString(sum.Sum(nil)[:4])
 			}
 		}
+	}
+	for i := range a.Odd {
+		a.Odd[i].Places = nil
 	}
 	for i := range a.Outcomes {
 		if o := &a.Outcomes[i]; o.Name == yours {

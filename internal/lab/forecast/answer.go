@@ -24,8 +24,9 @@ type Answer struct {
 	Outcomes []Outcome `json:"outcomes"`
 	// Assumptions, each with what it is worth: how the answer moves when it is changed.
 	Assumptions []Assumption `json:"assumptions"`
-	// Said is what was found or taken for true in reading the record.
+	// Said is what was taken for true in reading the record, Odd what was found there.
 	Said        []string `json:"record,omitempty"`
+	Odd         []Odd    `json:"odd,omitempty"`
 	Notice      float64  `json:"noticeSeconds"`
 	Stretches   int      `json:"stretches"`
 	StretchDays int      `json:"stretchDays"`

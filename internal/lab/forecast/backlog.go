@@ -162,9 +162,6 @@ func (b *Backlog) protos() ([]scenario.Job, error) {
 // deep is how much more work there is at any time than idle time was left until then, in percent.
 const deep = 125
 
-// mostJobs of a backlog in one run: a run of sja with 100,000 of a minute takes minutes, and there are some eighty runs.
-const mostJobs = 10_000
-
 // fill makes of the jobs a queue that never runs dry: two jobs for each slice, and then as many as the host's gaps could take, and a
 // quarter more. The error says that the jobs are too short for that.
 func fill(protos []scenario.Job, host hostwork.Log, until quantity.Instant) (out []scenario.Job, err error) {
@@ -191,9 +188,9 @@ func fill(protos []scenario.Job, host hostwork.Log, until quantity.Instant) (out
 	var supply, work time.Duration
 	for i, x := range free {
 		for supply += x; work < supply/100*deep; {
-			if len(out) == mostJobs {
-				return nil, fmt.Errorf("its jobs of %s in the mean are so short that more than %d of them would be needed to fill the "+
-					"gaps: put many into one, such as items: {total: 1000, perItem: ...}", (work / mostJobs).Round(time.Second), mostJobs)
+			if len(out) >= scenario.MaxJobs {
+				return nil, fmt.Errorf("its jobs are so short that more than %d of them would be needed to fill the gaps: put many into "+
+					"one, such as items: {total: 1000, perItem: ...}", scenario.MaxJobs)
 			}
 			work += add(quantity.Instant(i) * step)
 		}

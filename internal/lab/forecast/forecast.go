@@ -104,7 +104,7 @@ func Forecast(ctx context.Context, l *Log, o Options) (*Answer, error) {
 			return nil, err
 		}
 	}
-	a.Said = l.Said
+	a.Said, a.Odd = l.Said, slices.Clone(l.Odd)
 	a.say()
 	return a, nil
 }
@@ -273,11 +273,11 @@ window: {warmup: %s, until: %s, limit: %s}
 func (b *book) free() {
 	b.gapByHour, b.gapByDevice = make([]time.Duration, len(b.byHour)), make([]time.Duration, len(b.host))
 	for _, g := range b.host.Gaps(b.from, b.until) {
-		b.gapByDevice[g.Slice] += b.weighed(int32(g.Slice), g.To.Sub(g.From))
+		b.gapByDevice[g.Slice] += b.weighed(g.Slice, g.To.Sub(g.From))
 		for at := g.From; at < g.To; {
 			hour := at.Sub(b.from) / time.Hour
 			next := min(g.To, b.from.Add((hour+1)*time.Hour))
-			b.gapByHour[hour] += b.weighed(int32(g.Slice), next.Sub(at))
+			b.gapByHour[hour] += b.weighed(g.Slice, next.Sub(at))
 			at = next
 		}
 	}

@@ -372,6 +372,38 @@ func TestWhatIsKnownBefore(t *testing.T) {
 	}
 }
 
+// TestOddRowsAreShownWithTheirPlaces, unless strangers are to see the answer.
+func TestOddRowsAreShownWithTheirPlaces(t *testing.T) {
+	l := &Log{To: quantity.Instant(9 * Day), Devices: []Device{{Partition: "secret"}},
+		Odd: []Odd{{Says: "a row of nothing", Count: 5, Done: "left out", Places: []string{"a.txt:7", "job 12"}}}}
+	a, err := Forecast(t.Context(), l, Options{Table: mechanisms(), Notice: Notice, Quick: true, Backlogs: Stated(StatedMemory)[:1]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func() string {
+		var b strings.Builder
+		if err := a.Text(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if says := "A row of nothing (5 times, at a.txt:7, job 12): left out."; !strings.Contains(text(), says) {
+		t.Errorf("%s\nwant %s", text(), says)
+	}
+	a.Anonymize([]byte("key"))
+	b, err := json.Marshal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := text() + string(b); !strings.Contains(all, "A row of nothing (5 times): left out.") || strings.Contains(all, "a.txt") ||
+		strings.Contains(all, "job 12") || strings.Contains(all, "secret") {
+		t.Error(all)
+	}
+	if len(l.Odd[0].Places) != 2 {
+		t.Errorf("the log has lost its places: %+v", l.Odd)
+	}
+}
+
 // TestNoIdleTime: there is nothing to keep, and the answer says so.
 func TestNoIdleTime(t *testing.T) {
 	l := &Log{To: quantity.Instant(9 * Day), Devices: []Device{{Busy: []Span{{To: quantity.Instant(9 * Day)}}}}}

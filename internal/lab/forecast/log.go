@@ -22,8 +22,18 @@ type Log struct {
 	Zone *time.Location
 	// Devices are in order of their names, each once.
 	Devices []Device
-	// Said is what was found or taken for true in reading it: sentences.
+	// Said is what was taken for true in reading it: sentences. Odd is what was found that is not as it should be.
 	Said []string
+	Odd  []Odd
+}
+
+// Odd is something of a log that is not as it should be, so many times, and what was done about it.
+type Odd struct {
+	Says  string `json:"says"`
+	Count int64  `json:"count"`
+	Done  string `json:"done"`
+	// Places are up to three examples: lines of files, jobs or stretches of time.
+	Places []string `json:"places,omitempty"`
 }
 
 // Device is a GPU, or a part of one, that is given out as a whole.

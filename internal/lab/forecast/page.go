@@ -103,12 +103,17 @@ func (o *Outcome) table() table {
 func (a *Answer) facts() []string {
 	best := &a.Outcomes[a.best()]
 	own := best.Row(best.Ours)
-	return append(append([]string{
+	found := []string{
 		fmt.Sprintf("What your users lose: under %s %s of the starts of a job on a device find a filler there and wait for it, %.1f s in "+
 			"the mean of all these starts and %.0f s at most, with a grace time of %.0f s; a job waits for the last of its devices.",
 			best.Ours, percent(own.Met), own.WaitMean, own.WaitMost, a.Notice),
 		fmt.Sprintf("Played: %d stretches of %d days, spread over the log, on %d devices each, which stand for all (seed %d).", a.Stretches,
-			a.StretchDays, a.Devices, a.Seed)}, a.Said...), a.short()...)
+			a.StretchDays, a.Devices, a.Seed)}
+	found = append(found, a.Said...)
+	for i := range a.Odd {
+		found = append(found, a.Odd[i].sentence())
+	}
+	return append(found, a.short()...)
 }
 
 // short says where there is too little for an interval.

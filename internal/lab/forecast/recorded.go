@@ -38,13 +38,18 @@ func Recorded(h *history.History) *Log {
 		l.Said = append(l.Said, sentence(x))
 	}
 	for _, o := range h.Oddities {
-		at := ""
-		if len(o.Places) > 0 {
-			at = ", at " + strings.Join(o.Places, ", ")
-		}
-		l.Said = append(l.Said, sentence(fmt.Sprintf("%s (%d times%s): %s", o.Name, o.Count, at, o.Done)))
+		l.Odd = append(l.Odd, Odd{Says: o.Name, Count: o.Count, Done: o.Done, Places: o.Places})
 	}
 	return l
+}
+
+// sentence for people.
+func (o *Odd) sentence() string {
+	at := ""
+	if len(o.Places) > 0 {
+		at = ", at " + strings.Join(o.Places, ", ")
+	}
+	return sentence(fmt.Sprintf("%s (%d times%s): %s", o.Says, o.Count, at, o.Done))
 }
 
 // sentence of words that begin small and end without a full stop.

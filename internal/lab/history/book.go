@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
@@ -209,5 +210,5 @@ func (b *Book) describe(p place) string {
 	if p.text != "" {
 		return p.text
 	}
-	return b.files[p.file] + ":" + strconv.Itoa(int(p.line))
+	return filepath.Base(b.files[p.file]) + ":" + strconv.Itoa(int(p.line))
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -46,6 +47,19 @@ func TestRead(t *testing.T) {
 	if _, err = Read(history.Options{}, jobs, swf); err == nil || !strings.Contains(err.Error(), "a.csv (slurm) and ") ||
 		!strings.Contains(err.Error(), "x.swf (swf) are of several clusters") {
 		t.Error(err)
+	}
+}
+
+// TestPlacesNameFilesAlone: an answer is the same wherever its files lie, and shows no folder of the machine.
+func TestPlacesNameFilesAlone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.swf")
+	text := "1 0 0 60 2 -1 -1 2 60 -1 1 1 1 -1 1 1 -1 -1\n2 60 0 -1 2 -1 -1 2 60 -1 1 1 1 -1 1 1 -1 -1\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, err := Read(history.Options{}, path)
+	if err != nil || len(h.Oddities) != 1 || !slices.Equal(h.Oddities[0].Places, []string{"x.swf:2"}) {
+		t.Errorf("%v, %+v", err, h)
 	}
 }
 
