@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"crypto/rand"
 	"fmt"
 	"io"
 	"os"
@@ -12,20 +11,16 @@ import (
 
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
-	"sluice.dev/sluice/internal/lab/forecast"
-	"sluice.dev/sluice/internal/lab/history"
+	"sluice.dev/sluice/internal/lab/cli/forecaster"
 	histories "sluice.dev/sluice/internal/lab/history/all"
 	"sluice.dev/sluice/internal/lab/history/slurm"
 	"sluice.dev/sluice/internal/lab/report"
 )
 
-// forecastFlags are those of `sluice forecast`.
+// forecastFlags are those of `sluice forecast`: what is asked, and the files that the command alone opens.
 type forecastFlags struct {
-	jobs, zone, hours, html string
-	gpus                    int
-	grace                   time.Duration
-	seed                    uint64
-	quick, anonymize        bool
+	forecaster.Request
+	jobs, html string
 }
 
 // ForecastCommand is `sluice forecast`.
@@ -63,53 +58,26 @@ a list of jobs as in a scenario (docs/scenarios.md), such as
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.jobs, "jobs", "", "a file with your own backlog: a list of jobs as in a scenario")
-	flags.StringVar(&f.zone, "zone", "UTC", "the time zone of clocks in the files that name none")
-	flags.StringVar(&f.hours, "hours", "", "the time zone of the hours of day that are shown (default that of --zone)")
 	flags.StringVar(&f.html, "html", "", "also write the answer as one page with pictures to this file")
-	flags.IntVar(&f.gpus, "gpus", 0, "how many GPUs there are, for a log that does not say where jobs ran; 0: as many as it says")
-	flags.DurationVar(&f.grace, "grace", forecast.Notice, "how long before its device is taken a filler is told (your GraceTime)")
-	flags.Uint64Var(&f.seed, "seed", 1, "draws the devices that are played, and the intervals")
-	flags.BoolVar(&f.quick, "quick", false, "leave out what each assumption is worth")
-	flags.BoolVar(&f.anonymize, "anonymize", false, "hash the names of partitions and kinds of GPUs, with a key that is thrown away")
+	f.Flags(flags)
 	return a.OutputAs(c, "text", "json")
 }
 
 func (a *app) forecast(cmd *cobra.Command, files []string, f *forecastFlags) error {
-	o := forecast.Options{Table: mechanisms(), Notice: f.grace, Seed: f.seed, Workers: runtime.GOMAXPROCS(0), Quick: f.quick}
-	if f.grace < 0 || f.grace > time.Hour {
-		return command.Usage("--grace %s: want 0s to 1h", f.grace)
-	}
-	if f.gpus < 0 {
-		return command.Usage("--gpus %d: want 1 or more, or 0 for what the log says", f.gpus)
-	}
-	zone, err := time.LoadLocation(f.zone)
-	if err != nil {
-		return command.Usage("--zone %s: it is no time zone that is known here; want a name such as Europe/Berlin, or UTC", f.zone)
-	}
-	shown := zone
-	if f.hours != "" {
-		if shown, err = time.LoadLocation(f.hours); err != nil {
-			return command.Usage("--hours %s: it is no time zone that is known here; want a name such as Europe/Berlin, or UTC", f.hours)
-		}
-	}
 	if f.jobs != "" {
-		if o.Backlogs, err = ownJobs(f.jobs); err != nil {
-			return err
+		text, err := os.ReadFile(f.jobs)
+		if err != nil {
+			return command.Usage("--jobs: %w", err)
 		}
+		f.Jobs = &forecaster.Jobs{File: f.jobs, Text: string(text)}
+	}
+	for _, path := range files {
+		f.Files = append(f.Files, histories.At(path))
 	}
 	show, stop := a.forecastProgress()
 	defer stop()
-	var clocks *time.Location // nil: nobody has said, which the answer tells where it matters
-	if cmd.Flags().Changed("zone") {
-		clocks = zone
-	}
-	h, err := histories.Read(history.Options{Zone: clocks, GPUs: f.gpus}, files...)
-	if err != nil {
-		return err
-	}
-	log := forecast.Recorded(h)
-	log.Zone, o.Progress = shown, show
-	answer, err := forecast.Forecast(cmd.Context(), log, o)
+	f.Workers, f.Progress = runtime.GOMAXPROCS(0), show
+	answer, err := f.Answer(cmd.Context())
 	stop()
 	if cmd.Context().Err() != nil {
 		return &command.Failure{Code: command.ExitInterrupted, Err: fmt.Errorf("interrupted: no answer")}
@@ -117,30 +85,15 @@ func (a *app) forecast(cmd *cobra.Command, files []string, f *forecastFlags) err
 	if err != nil {
 		return err
 	}
-	if f.anonymize {
-		key := make([]byte, 32)
-		_, _ = rand.Read(key) // it never fails
-		answer.Anonymize(key)
-	}
 	if f.html != "" {
 		if err := report.Create(f.html, func(w io.Writer) error { return answer.HTML(w) }); err != nil {
 			return err
 		}
 	}
 	if a.Format == "json" {
-		return a.printJSON(answer)
+		return forecaster.JSON(a.Out, answer)
 	}
 	return answer.Text(a.Out)
-}
-
-// ownJobs reads the backlog of a file.
-func ownJobs(file string) ([]forecast.Backlog, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, command.Usage("--jobs: %w", err)
-	}
-	own, err := forecast.Own(file, string(text))
-	return []forecast.Backlog{own}, err
 }
 
 // forecastProgress shows on a terminal how many runs are done; stop clears the line.

@@ -50,18 +50,39 @@ func detect(first []byte, path string) (history.Format, error) {
 	return history.Format{}, errkind.Errorf(errkind.Invalid, "%s: this is no log that is known; want one of%s", path, known.String())
 }
 
-// Read makes one history of the files of a cluster. Errors are those of Book.Close and of files that can't be read or are not known, all of
-// them.
+// File is a file of a cluster: the name by which it is spoken of, and the way to what is in it.
+type File struct {
+	Name string
+	// Open begins to read it. Its errors say what was opened, and have a kind.
+	Open func() (io.ReadCloser, error)
+}
+
+// At is the file at a path, which may be a pipe.
+func At(path string) File {
+	return File{Name: path, Open: func() (io.ReadCloser, error) { return open(path) }}
+}
+
+// Read makes one history of the files of a cluster that lie at these paths. Errors are those of ReadFiles.
 func Read(o history.Options, paths ...string) (*history.History, error) {
+	files := make([]File, len(paths))
+	for i, path := range paths {
+		files[i] = At(path)
+	}
+	return ReadFiles(o, files...)
+}
+
+// ReadFiles makes one history of the files of a cluster. Errors are those of Book.Close and of files that can't be read or are not known,
+// all of them.
+func ReadFiles(o history.Options, files ...File) (*history.History, error) {
 	b := history.NewBook(o)
 	var bad []error
 	first := map[string]string{} // files by format, the first of each
-	for _, path := range paths {
-		name, err := into(b, path)
+	for _, file := range files {
+		name, err := into(b, file)
 		if err != nil {
 			bad = append(bad, err)
 		} else if first[name] == "" {
-			first[name] = path
+			first[name] = file.Name
 		}
 	}
 	if len(first) > 1 {
@@ -78,25 +99,25 @@ func Read(o history.Options, paths ...string) (*history.History, error) {
 }
 
 // into reads a file, which may be a pipe, and returns the name of its format.
-func into(b *history.Book, path string) (string, error) {
-	file, err := open(path)
+func into(b *history.Book, file File) (string, error) {
+	content, err := file.Open()
 	if err != nil {
 		return "", err
 	}
-	defer file.Close()
-	r := bufio.NewReaderSize(file, most)
+	defer content.Close()
+	r := bufio.NewReaderSize(content, most)
 	first, err := r.Peek(most)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", errkind.Errorf(errkind.Unavailable, "read a cluster's log: %w", err)
 	}
-	f, err := detect(first, path)
+	f, err := detect(first, file.Name)
 	if err != nil {
 		return "", err
 	}
-	return f.Name, f.Read(b, r, path)
+	return f.Name, f.Read(b, r, file.Name)
 }
 
-func open(path string) (*os.File, error) {
+func open(path string) (io.ReadCloser, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		kind := errkind.Unavailable

@@ -1,0 +1,136 @@
+// Package forecaster is the way from files and flags to the answer of `sluice forecast`, once for the command and for the page in a
+// browser. It opens no file by itself and prints nothing.
+package forecaster
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"io"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	policies "sluice.dev/sluice/internal/core/policy/all"
+	"sluice.dev/sluice/internal/lab/forecast"
+	"sluice.dev/sluice/internal/lab/history"
+	histories "sluice.dev/sluice/internal/lab/history/all"
+	planners "sluice.dev/sluice/internal/lab/planner/all"
+	"sluice.dev/sluice/internal/lab/scenario/play"
+)
+
+// Request is what is asked. The fields that Flags sets are named as the flags.
+type Request struct {
+	// Files of one cluster.
+	Files []histories.File
+	// Jobs is the owner's own backlog; nil for those that are stated.
+	Jobs *Jobs
+	// Zone is the time zone of clocks in the files that name none, Hours that of the hours of day that are shown; empty if nobody has said.
+	Zone, Hours string
+	GPUs        int
+	Grace       time.Duration
+	Seed        uint64
+	Quick       bool
+	Anonymize   bool
+	// Workers is how many runs go at once. It has no influence on the answer.
+	Workers int
+	// Progress is called with how many runs of how many are done, never twice at once; nil if not wanted.
+	Progress func(done, total int)
+}
+
+// Jobs is a file with a list of jobs, as in a scenario.
+type Jobs struct{ File, Text string }
+
+// Flags takes the flags of a request and sets what they point to: a command's flags, or the fields of a page.
+type Flags interface {
+	StringVar(to *string, name, value, usage string)
+	IntVar(to *int, name string, value int, usage string)
+	Uint64Var(to *uint64, name string, value uint64, usage string)
+	DurationVar(to *time.Duration, name string, value time.Duration, usage string)
+	BoolVar(to *bool, name string, value bool, usage string)
+}
+
+// Flags names the request's flags, with their defaults.
+func (r *Request) Flags(f Flags) {
+	f.StringVar(&r.Zone, "zone", "", "the time zone of clocks in the files that name none (default UTC)")
+	f.StringVar(&r.Hours, "hours", "", "the time zone of the hours of day that are shown (default that of --zone)")
+	f.IntVar(&r.GPUs, "gpus", 0, "how many GPUs there are, for a log that does not say where jobs ran; 0: as many as it says")
+	f.DurationVar(&r.Grace, "grace", forecast.Notice, "how long before its device is taken a filler is told (your GraceTime)")
+	f.Uint64Var(&r.Seed, "seed", 1, "draws the devices that are played, and the intervals")
+	f.BoolVar(&r.Quick, "quick", false, "leave out what each assumption is worth")
+	f.BoolVar(&r.Anonymize, "anonymize", false, "hash the names of partitions and kinds of GPUs, with a key that is thrown away")
+}
+
+// Answer reads the files and plays what is asked. Errors are of kind Invalid where a flag or what is in the files is wrong, those of
+// opening a file, and the context's.
+func (r *Request) Answer(ctx context.Context) (*forecast.Answer, error) {
+	clocks, shown, err := r.zones()
+	if err != nil {
+		return nil, err
+	}
+	o := forecast.Options{Table: table(), Notice: r.Grace, Seed: r.Seed, Workers: r.Workers, Quick: r.Quick, Progress: r.Progress}
+	if r.Grace < 0 || r.Grace > time.Hour {
+		return nil, errkind.Errorf(errkind.Invalid, "--grace %s: want 0s to 1h", r.Grace)
+	}
+	if r.GPUs < 0 {
+		return nil, errkind.Errorf(errkind.Invalid, "--gpus %d: want 1 or more, or 0 for what the log says", r.GPUs)
+	}
+	if r.Jobs != nil {
+		own, err := forecast.Own(r.Jobs.File, r.Jobs.Text)
+		if err != nil {
+			return nil, err
+		}
+		o.Backlogs = []forecast.Backlog{own}
+	}
+	h, err := histories.ReadFiles(history.Options{Zone: clocks, GPUs: r.GPUs}, r.Files...)
+	if err != nil {
+		return nil, err
+	}
+	log := forecast.Recorded(h)
+	log.Zone = shown
+	answer, err := forecast.Forecast(ctx, log, o)
+	if err != nil {
+		return nil, err
+	}
+	if r.Anonymize {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // it never fails
+		answer.Anonymize(key)
+	}
+	return answer, nil
+}
+
+// zones are those of clocks, nil if nobody has said, which the answer tells where it matters, and of the hours that are shown.
+func (r *Request) zones() (clocks, shown *time.Location, err error) {
+	shown = time.UTC
+	if r.Zone != "" {
+		if clocks, err = zone("--zone", r.Zone); err != nil {
+			return nil, nil, err
+		}
+		shown = clocks
+	}
+	if r.Hours != "" {
+		shown, err = zone("--hours", r.Hours)
+	}
+	return clocks, shown, err
+}
+
+func zone(flag, name string) (*time.Location, error) {
+	z, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, errkind.Errorf(errkind.Invalid, "%s %s: it is no time zone that is known here; want a name such as Europe/Berlin, or UTC",
+			flag, name)
+	}
+	return z, nil
+}
+
+// table is what a forecast plays.
+func table() play.Table {
+	return play.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}
+}
+
+// JSON writes an answer for programs.
+func JSON(w io.Writer, a *forecast.Answer) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	return enc.Encode(a)
+}
