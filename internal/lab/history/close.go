@@ -68,9 +68,16 @@ func (b *Book) refused() error {
 // check finds what no history can be made of.
 func check(m *merged) {
 	asked, holds, devices := 0, int64(0), int64(0)
+	type pool struct {
+		node string
+		kind int32
+	}
+	told := map[pool]int64{} // several rows may tell of one node
 	for _, n := range m.told {
 		for _, p := range n.Devices {
-			devices += int64(p.Count)
+			at, count := pool{n.Name, p.Kind}, int64(p.Count)
+			devices += max(0, count-told[at])
+			told[at] = max(told[at], count)
 		}
 	}
 	for _, r := range m.runs {

@@ -105,6 +105,27 @@ func trimmed(s string) string {
 	return out.String()
 }
 
+// TestToldAgain: what several rows say of one node counts once against what a history may have, and what several nodes have in all.
+func TestToldAgain(t *testing.T) {
+	one := job{id: 1, start: 0, end: 10, gpus: 1, kind: "gpu", nodes: "n1"}
+	tell := func(names ...string) func(*Book) {
+		return func(b *Book) {
+			for _, name := range names {
+				b.Tell(NodeRow{Name: name, Devices: []Part{{b.Kind([]byte("gpu")), 1 << 20, 1000}}})
+			}
+		}
+	}
+	if h := closed(t, Options{}, tell("n1", "n1", "n1", "n1", "n1"), one); len(h.Devices) != 1<<20 {
+		t.Error(len(h.Devices), "devices")
+	}
+	b := NewBook(Options{})
+	one.add(b, At{b.File("log"), 1})
+	tell("n1", "n2", "n3", "n4", "n5")(b)
+	if _, err := b.Close(); err == nil || !strings.Contains(err.Error(), "the log has 5242880 devices") {
+		t.Error(err)
+	}
+}
+
 func odd(h *History, name string) (Oddity, bool) {
 	i := slices.IndexFunc(h.Oddities, func(o Oddity) bool { return o.Name == name })
 	if i < 0 {

@@ -84,7 +84,9 @@ func of(f trace.Format, device string, is func([]byte, string) bool) history.For
 	return history.Format{
 		Name: f.Name, Doc: f.Doc, Is: is,
 		Read: func(b *history.Book, r io.Reader, file string) error {
-			x := reading{Book: b, file: b.File(file), kind: b.Kind([]byte(device)), states: map[string][]state{}}
+			x := reading{
+				Book: b, file: b.File(file), kind: b.Kind([]byte(device)), states: map[string][]state{}, has: map[string]int64{},
+			}
 			b.Whole(x.file)
 			return x.all(f.Open(r, file))
 		},
@@ -99,6 +101,8 @@ type reading struct {
 	// begin is the instant of the trace's own 0.
 	begin  quantity.Instant
 	states map[string][]state
+	// has is how many devices a cluster was told to have last.
+	has map[string]int64
 }
 
 // state is how many devices of a cluster are held from an instant on.
@@ -140,7 +144,10 @@ func (x *reading) all(reader trace.Reader) error {
 				return nil
 			}
 			x.states[s.Cluster] = append(x.states[s.Cluster], state{x.instant(r.At), s.GPUs - s.Idle})
-			x.node(s.Cluster, "", s.GPUs)
+			if told, ok := x.has[s.Cluster]; !ok || told != s.GPUs { // once, and not each minute
+				x.has[s.Cluster] = s.GPUs
+				x.node(s.Cluster, "", s.GPUs)
+			}
 		}
 	}
 }
