@@ -51,16 +51,31 @@ func (p *page) write(ctx context.Context) (err error) {
 
 // published is a log with what it does not say of itself.
 type published struct {
-	name, file string
-	gpus       int
+	name  string
+	files []string
+	gpus  int
+	// weeks are how many of its last ones are forecast.
+	weeks int
 }
 
 func logs() []published {
-	return []published{{"philly", "philly/philly_sep-oct.csv.gz", 800}, {"hpc2n", "swf/hpc2n.swf.gz", 0}}
+	return []published{
+		{"philly", []string{"philly/philly_sep-oct.csv.gz"}, 800, 3},
+		{"hpc2n", []string{"swf/hpc2n.swf.gz"}, 0, 3},
+		{"openb", []string{"openb/openb_pod_list_default.csv.gz"}, 0, 2},
+		{"helios", []string{
+			"helios/Earth_vc6YE_cluster_sequence_vc.csv.gz", "helios/Earth_vcTJs_cluster_sequence_vc.csv.gz",
+			"helios/Earth_vcpDC_cluster_sequence_vc.csv.gz",
+		}, 0, 2},
+	}
 }
 
 func (p *page) log(x published) (*forecast.Log, error) {
-	h, err := histories.Read(history.Options{GPUs: x.gpus}, filepath.Join(p.data, x.file))
+	var files []string
+	for _, f := range x.files {
+		files = append(files, filepath.Join(p.data, f))
+	}
+	h, err := histories.Read(history.Options{GPUs: x.gpus}, files...)
 	if err != nil {
 		return nil, fmt.Errorf("%w; give the folder of published traces with -data", err)
 	}
@@ -112,10 +127,9 @@ type week struct {
 	Inside       bool
 }
 
-// The weeks that are forecast: so many of each log, each of so many days, the last ones there are.
+// A week that is forecast has so many days.
 const (
-	weeksOfEach = 5
-	weekDays    = 7
+	weekDays = 7
 	// playedDevices is how many devices the week itself is played on.
 	playedDevices = 24
 )
@@ -127,8 +141,8 @@ func (p *page) Weeks() (out []week, err error) {
 		if err != nil {
 			return nil, err
 		}
-		for i := range weeksOfEach {
-			first := l.Days() - weekDays*(weeksOfEach-i)
+		for i := range x.weeks {
+			first := l.Days() - weekDays*(x.weeks-i)
 			backlogs := forecast.Stated(forecast.StatedMemory)
 			backlogs = []forecast.Backlog{backlogs[1], backlogs[2]}
 			before, err := p.forecast(l.Between(0, first), true, 0, backlogs...)
