@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -60,8 +61,8 @@ type published struct {
 
 func logs() []published {
 	return []published{
-		{"philly", []string{"philly/philly_sep-oct.csv.gz"}, 800, 3},
-		{"hpc2n", []string{"swf/hpc2n.swf.gz"}, 0, 3},
+		{"philly", []string{"philly/philly_sep-oct.csv.gz"}, 800, 5},
+		{"hpc2n", []string{"swf/hpc2n.swf.gz"}, 0, 5},
 		{"openb", []string{"openb/openb_pod_list_default.csv.gz"}, 0, 2},
 		{"helios", []string{
 			"helios/Earth_vc6YE_cluster_sequence_vc.csv.gz", "helios/Earth_vcTJs_cluster_sequence_vc.csv.gz",
@@ -115,6 +116,20 @@ func (p *page) Answer(name string) (string, error) {
 		return "```\n" + b.String() + "```\n\n" + strings.Join(shown, "\n"), err
 	}
 	return "", fmt.Errorf("there is no log %s", name)
+}
+
+// Says is the head of the command's answer to a log.
+func (p *page) Says(name string) (string, error) {
+	i := slices.IndexFunc(logs(), func(x published) bool { return x.name == name })
+	l, err := p.log(logs()[i])
+	if err != nil {
+		return "", err
+	}
+	a, err := p.forecast(l, true, 0)
+	if err != nil {
+		return "", err
+	}
+	return "```\n" + a.Says + "\n\n- " + strings.Join(a.Why, "\n- ") + "\n```", nil
 }
 
 // week is a forecast of days from those before, and what they came to.

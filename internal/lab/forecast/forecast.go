@@ -29,6 +29,8 @@ type Options struct {
 	Seed uint64
 	// Workers is how many runs go at once; it has no influence on the answer.
 	Workers int
+	// Days is how many of the log's last whole days count; 0: Recent.
+	Days int
 	// Devices that are played of each stretch; 0: 16.
 	Devices int
 	// Quick leaves out what each assumption is worth.
@@ -39,6 +41,9 @@ type Options struct {
 
 // Notice is the grace time of who has not said: what Kubernetes gives a Pod, and many sites a preempted job.
 const Notice = 30 * time.Second
+
+// Recent is how many days count where nobody has said. Weeks were foretold better from the four before than from all before: clusters fill up.
+const Recent = 28
 
 // ours are the mechanisms of Sluice, free what costs nothing and needs nothing installed.
 func ours() []string { return []string{"sja", "jasda"} }
@@ -87,6 +92,7 @@ func Forecast(ctx context.Context, l *Log, o Options) (*Answer, error) {
 	if len(l.Devices) == 0 {
 		return nil, errkind.Errorf(errkind.Invalid, "the log names no GPU: give sinfo's or scontrol's list of nodes beside it, or --gpus")
 	}
+	l = l.last(cmp.Or(o.Days, Recent))
 	if len(o.Backlogs) == 0 {
 		o.Backlogs = Stated(l.statedMemory())
 	}

@@ -91,6 +91,35 @@ func TestGapsAreExact(t *testing.T) {
 	})
 }
 
+// TestPartsOfALog: the parts of a log have the gaps and starts of the whole, and what held a device across the cut is no start.
+func TestPartsOfALog(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		days := rapid.IntRange(2, 9).Draw(t, "days")
+		l := &Log{To: quantity.Instant(time.Duration(days) * Day)}
+		for d := range rapid.IntRange(1, 3).Draw(t, "devices") {
+			dev := Device{Name: fmt.Sprint(d)}
+			for at := quantity.Instant(0); at < l.To; {
+				from := at.Add(time.Duration(rapid.Int64Range(0, int64(2*Day)).Draw(t, "gap")))
+				at = from.Add(time.Duration(rapid.Int64Range(1, int64(3*Day)).Draw(t, "long")))
+				dev.Busy = append(dev.Busy, Span{From: from, To: at})
+			}
+			l.Devices = append(l.Devices, dev)
+		}
+		cut := rapid.IntRange(1, days-1).Draw(t, "cut")
+		all, first, rest := l.Gaps(), l.Between(0, cut).Gaps(), l.Between(cut, days).Gaps()
+		if all.Starts != first.Starts+rest.Starts || math.Abs(all.GPUHours-first.GPUHours-rest.GPUHours) > 1e-6 {
+			t.Fatalf("%d starts in %v h, and in parts %d and %d in %v and %v", all.Starts, all.GPUHours, first.Starts, rest.Starts,
+				first.GPUHours, rest.GPUHours)
+		}
+		if last := l.last(days - cut); last.From != l.Between(cut, days).From || last.To != l.To || len(last.Said) != 1 {
+			t.Fatalf("%+v", last)
+		}
+		if l.last(days) != l {
+			t.Fatal("a log that is short enough was cut")
+		}
+	})
+}
+
 // TestManyGPUsForLong: a sum of times on devices may be longer than any Duration.
 func TestManyGPUsForLong(t *testing.T) {
 	l := &Log{To: quantity.Instant(1000 * Day), Devices: make([]Device, 10_000)}

@@ -105,7 +105,7 @@ func (l *Log) Gaps() *Gaps {
 			clock.spread(from, to, func(hour int, part time.Duration) { g.Hours[hour].time += d.over(part) })
 		})
 		for _, s := range d.Busy {
-			if s.Why == Job {
+			if s.Why == Job && l.From <= s.From && s.From < l.To {
 				g.Starts++
 			}
 		}

@@ -5,6 +5,7 @@ package forecast
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -44,7 +45,7 @@ type Device struct {
 	// Weight is the part of a whole GPU that it is, in thousandths; 0: a whole one. Memory is what it has; 0: not known.
 	Weight int64
 	Memory quantity.Amount
-	// Busy is when it can't be filled: ordered, disjoint, from the log's begin on. What holds it at the log's end may go on behind it.
+	// Busy is when it can't be filled: ordered and disjoint. What holds it at the log's begin or end may go on there.
 	Busy []Span
 }
 
@@ -84,21 +85,23 @@ func (d *Device) gaps(from, to quantity.Instant, each func(from, to quantity.Ins
 // Days of the log that are whole.
 func (l *Log) Days() int { return int(l.To.Sub(l.From) / Day) }
 
-// Between is the part of a log in [from, to), in whole days from its begin; to is cut at its last whole day.
+// Between is the part of a log in [from, to), in whole days from its begin; to is cut at its last whole day. Its devices are shared: what
+// held them at its ends goes on there.
 func (l *Log) Between(from, to int) *Log {
 	out := *l
 	out.From, out.To = l.From.Add(time.Duration(from)*Day), l.From.Add(time.Duration(min(to, l.Days()))*Day)
-	out.Devices = slices.Clone(l.Devices)
-	for i := range out.Devices {
-		d := &out.Devices[i]
-		d.Busy = nil
-		for _, s := range l.Devices[i].Busy {
-			if s.From < out.To && s.To > out.From {
-				d.Busy = append(d.Busy, Span{max(s.From, out.From), min(s.To, out.To), s.Asked, s.Why})
-			}
-		}
-	}
 	return &out
+}
+
+// last is the part of a log that counts: so many of its last whole days, or all of it if it has no more.
+func (l *Log) last(days int) *Log {
+	all := l.Days()
+	if all <= days {
+		return l
+	}
+	out := l.Between(all-days, all)
+	out.Said = append(slices.Clone(l.Said), fmt.Sprintf("Of its %d days the last %d count, for what comes next is like what was last.", all, days))
+	return out
 }
 
 // closed is the source of a stay that is no job's.

@@ -63,7 +63,7 @@ func taken(h *history.History, device int) (busy []Span) {
 		if asked == quantity.Never {
 			asked = run.Submit
 		}
-		if s := (Span{max(x.From, h.From), x.To, min(asked, x.From), Job}); s.From < s.To {
+		if s := (Span{x.From, x.To, min(asked, x.From), Job}); s.From < s.To && h.From < s.To {
 			busy = append(busy, s)
 		}
 	}
