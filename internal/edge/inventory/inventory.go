@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// Inventory is the slices of one machine. Its methods may be called from several goroutines.
+// Inventory is the slices of one machine, or of a cluster. Its methods may be called from several goroutines.
 type Inventory interface {
 	// Slices lists what is there now, in order of id. Ids are unique on the machine and name a place, not an instance
 	// ("gpu0", "gpu0/3g.40gb@4"), so that the same geometry has the same ids after a restart; the caller puts its node's
@@ -21,9 +21,10 @@ type Inventory interface {
 	GPUs() []string
 	// Describe is one line for people: what was found, and what was left out and why.
 	Describe() string
-	// Watch looks for processes that are not ours on the slices, until ctx ends; then it returns nil. ours says whether a
-	// process of that id, seen on that slice, belongs to a subjob. report is called by one goroutine at a time, only when
-	// something changed, and never after Watch has returned. A kind that can't see processes only waits.
+	// Watch reports what others have of the slices or wait for, and what else of them changed, until ctx ends; then it
+	// returns nil. ours says whether a process of that id, seen on that slice, belongs to a subjob; kinds that see no
+	// processes do not ask. report is called by one goroutine at a time, only when something changed, and never after Watch
+	// has returned. A kind that sees nothing of others only waits.
 	Watch(ctx context.Context, ours func(slice job.SliceID, pid int) bool, report func(Sighting)) error
 	// Close releases the driver. It may be called twice.
 	Close() error

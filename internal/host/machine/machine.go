@@ -173,8 +173,8 @@ func again(ctx context.Context) bool {
 	}
 }
 
-// Watch looks for foreign processes on the slices for as long as the daemon runs, and tells the node. The
-// function it returns ends that.
+// Watch tells the node what others have of the slices or wait for, for as long as the daemon runs. The function it
+// returns ends that.
 func (m *Machine) Watch(ctx context.Context) (stop func()) {
 	_, live := m.inventory.(inventory.Live)
 	if m.ours == nil && !live {

@@ -42,7 +42,8 @@ type Options struct {
 // Notice is the grace time of who has not said: what Kubernetes gives a Pod, and many sites a preempted job.
 const Notice = 30 * time.Second
 
-// Recent is how many days count where nobody has said. Weeks were foretold better from the four before than from all before: clusters fill up.
+// Recent is how many days count where nobody has said. Weeks were foretold better from the four before than from all before: clusters
+// fill up.
 const Recent = 28
 
 // ours are the mechanisms of Sluice, free what costs nothing and needs nothing installed.

@@ -100,7 +100,8 @@ func (l *Log) last(days int) *Log {
 		return l
 	}
 	out := l.Between(all-days, all)
-	out.Said = append(slices.Clone(l.Said), fmt.Sprintf("Of its %d days the last %d count, for what comes next is like what was last.", all, days))
+	out.Said = append(slices.Clone(l.Said), fmt.Sprintf(
+		"Of its %d days the last %d count, for what comes next is like what was last.", all, days))
 	return out
 }
 

@@ -32,11 +32,11 @@ func (x *piece) fits(y *piece) bool {
 	return x.weight >= y.weight && x.start >= y.start && x.end <= y.end && (x.soon || !y.soon)
 }
 
-// sieve drops quotes for a window that can't win. Invariant: a piece is beaten if one worth more lies within its time, since any plan with
-// the first is worth more with the second; so only unbeaten pieces are cleared, and the sale is that of clearing everything: a piece in no
-// best plan is in none of the others that clearing compares either. Of pieces of the same worth the first by job and variant beats the
-// others: of equal plans clearing takes the one that ends first, then the first in that order. Bids of late jobs, which are fixed before
-// the rest is cleared, leave room for both or for the second alone.
+// sieve drops variants that can't win their window. Invariant: a piece is beaten if one worth more lies within its time, since any plan
+// with the first is worth more with the second; so only unbeaten pieces are cleared, and the sale is that of clearing everything: a piece
+// in no best plan is in none of the others that clearing compares either. Of pieces of the same worth the first by job and variant beats
+// the others: of equal plans clearing takes the one that ends first, then the first in that order. Bids of late jobs, which are fixed
+// before the rest is cleared, leave room for both or for the second alone.
 //
 // That holds where plans are compared by their sum alone: not where one variant of a job excludes another (Exclusive, and several windows
 // at once), nor where prices depend on what would win without the winner (VCG).
