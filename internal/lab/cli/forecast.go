@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/edge/terminal"
 	"sluice.dev/sluice/internal/lab/cli/forecaster"
 	histories "sluice.dev/sluice/internal/lab/history/all"
+	"sluice.dev/sluice/internal/lab/history/prometheus"
 	"sluice.dev/sluice/internal/lab/history/slurm"
 	"sluice.dev/sluice/internal/lab/report"
 )
@@ -21,6 +22,7 @@ import (
 type forecastFlags struct {
 	forecaster.Request
 	jobs, html string
+	prometheus prometheusFlags
 }
 
 // ForecastCommand is `sluice forecast`.
@@ -28,7 +30,7 @@ func ForecastCommand(run *command.App) *cobra.Command {
 	a := &app{run}
 	var f forecastFlags
 	c := &cobra.Command{
-		Use: "forecast FILE...", Short: "Say from a cluster's log what its idle time is worth, before anything is installed",
+		Use: "forecast [FILE...]", Short: "Say from a cluster's log what its idle time is worth, before anything is installed",
 		Long: `Say how many GPU-hours of a cluster lie idle in gaps that something could use, how much of
 that becomes kept work under Sluice and under what costs nothing (preempt and requeue, a
 checkpoint on notice, workers that pull units from a queue, Slurm's arrays with --time-min,
@@ -36,10 +38,11 @@ backfill of whole jobs), and what users would wait for it. Where the gain over t
 is free is under 3 points of the idle time it says "don't install", and why.
 
 The files are what the scheduler has written down, in any order and number, gzipped or not:
-Slurm's accounting with its nodes and reservations (below: how to dump them), logs in the
-Standard Workload Format of the Parallel Workloads Archive, or tables of jobs as those of Philly,
-Helios, openb (with its nodes) and Batsim. Nothing is sent anywhere, and nothing is written but
-the page of --html.
+Slurm's accounting with its nodes and reservations (below: how to dump them), what a Prometheus
+has kept of a Kubernetes cluster, logs in the Standard Workload Format of the Parallel Workloads
+Archive, or tables of jobs as those of Philly, Helios, openb (with its nodes) and Batsim. Nothing
+is written but the page of --html, and nothing is sent anywhere: with --prometheus questions go
+to that address alone.
 
 The gaps are exact. What is kept of them is played in the simulator that all of Sluice's
 evaluations use: up to 8 stretches of 3 days, on 16 devices each that stand for all. The same
@@ -50,16 +53,19 @@ a list of jobs as in a scenario (docs/scenarios.md), such as
 
   - {at: 0s, name: scan, items: {total: 1000, perItem: 10s}, startup: 20s, memory: 8Gi}
 
-` + slurm.Help(time.Now()),
+` + slurm.Help(time.Now()) + "\n" + prometheus.Help(),
 		Example: "  sluice forecast sacct.txt.gz nodes.txt reservations.txt\n  sluice forecast jobs.swf.gz\n" +
-			"  sluice forecast philly.csv --gpus 800 --grace 2m --html forecast.html\n  sluice forecast jobs.swf --jobs mine.yml -o json",
-		Args: cobra.MinimumNArgs(1),
+			"  sluice forecast philly.csv --gpus 800 --grace 2m --html forecast.html\n" +
+			"  sluice forecast jobs.swf --jobs mine.yml -o json\n  sluice forecast kube.json.gz\n" +
+			"  sluice forecast --prometheus http://prometheus:9090 --since 28d",
+		Args: f.prometheus.files,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.forecast(cmd, args, &f) },
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.jobs, "jobs", "", "a file with your own backlog: a list of jobs as in a scenario")
 	flags.StringVar(&f.html, "html", "", "also write the answer as one page with pictures to this file")
 	f.Flags(flags)
+	f.prometheus.add(flags)
 	return a.OutputAs(c, "text", "json")
 }
 
@@ -76,7 +82,11 @@ func (a *app) forecast(cmd *cobra.Command, files []string, f *forecastFlags) err
 	}
 	show, stop := a.forecastProgress()
 	defer stop()
-	f.Workers, f.Progress = runtime.GOMAXPROCS(0), show
+	more, err := f.prometheus.source(cmd, show)
+	if err != nil {
+		return err
+	}
+	f.Workers, f.More, f.Progress = runtime.GOMAXPROCS(0), more, func(done, total int) { show("runs", done, total) }
 	answer, err := f.Answer(cmd.Context())
 	stop()
 	if cmd.Context().Err() != nil {
@@ -97,10 +107,10 @@ func (a *app) forecast(cmd *cobra.Command, files []string, f *forecastFlags) err
 }
 
 // forecastProgress shows on a terminal how many runs are done; stop clears the line.
-func (a *app) forecastProgress() (show func(done, total int), stop func()) {
+func (a *app) forecastProgress() (show func(what string, done, total int), stop func()) {
 	if !terminal.Is(a.RawErr) {
-		return nil, func() {}
+		return func(string, int, int) {}, func() {}
 	}
 	line := terminal.NewLive(a.RawErr)
-	return func(done, total int) { line.Show(fmt.Sprintf("%d of %d runs", done, total)) }, line.Clear
+	return func(what string, done, total int) { line.Show(fmt.Sprintf("%d of %d %s", done, total, what)) }, line.Clear
 }

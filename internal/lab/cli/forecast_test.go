@@ -61,6 +61,13 @@ func TestForecastAnswers(t *testing.T) {
 	if parts := sluice(t, "forecast", nodes, dump, "--jobs", own, "--quick"); parts.out != got.out {
 		t.Errorf("the order of files changes the answer: %q, %q", parts.out, got.out)
 	}
+	got = sluice(t, "forecast", kubeDump(file), "--jobs", own, "--quick")
+	for _, says := range []string{"The record: 40 runs on 2 GPUs or slices of 1 nodes over 2 whole days.",
+		"of 40 ends 40, are known to the 5m0s between"} {
+		if got.code != 0 || !strings.Contains(got.out, says) {
+			t.Errorf("exit %d, %q, %q: want %q", got.code, got.out, got.err, says)
+		}
+	}
 	named := regexp.MustCompile("debug|a100|mine|x[0-9a-f]{8}")
 	hidden := sluice(t, "forecast", dump, nodes, "--jobs", own, "--quick", "-o", "json", "--anonymize", "--html", page)
 	html, err = os.ReadFile(page)
@@ -84,6 +91,12 @@ func TestForecastAnswers(t *testing.T) {
 		{nil, command.ExitUsage, "requires at least 1 arg"},
 		{[]string{filepath.Join(dir, "none")}, command.ExitUsage, "no such file"},
 		{[]string{own}, command.ExitUsage, "this is no log that is known"},
+		{[]string{"--since", "7d", swf}, command.ExitUsage, "--since is for --prometheus URL"},
+		{[]string{"--prometheus", "here"}, command.ExitUsage, "such as http://prometheus:9090"},
+		{[]string{"--prometheus", "http://127.0.0.1:1", "--since", "1h"}, command.ExitUsage, "--since 1h: want 1d"},
+		{[]string{"--prometheus", "http://127.0.0.1:1", "--step", "2h"}, command.ExitUsage, "--step 2h0m0s: want 1s to 1h"},
+		{[]string{"--prometheus", "http://127.0.0.1:1", "--prometheus-token", dir + "/none"}, command.ExitUsage, "--prometheus-token"},
+		{[]string{"--prometheus", "http://127.0.0.1:1"}, command.ExitUnavailable, "can it be reached from here?"},
 		{[]string{swf, "--grace", "2h"}, command.ExitUsage, "want 0s to 1h"},
 		{[]string{swf, "--gpus", "-1"}, command.ExitUsage, "want 1 or more"},
 		{[]string{swf, "--zone", "Mars/Base"}, command.ExitUsage, "Europe/Berlin"},
@@ -106,4 +119,25 @@ func slurmDump(file func(name, text string) string) (dump, nodes string) {
 			"cpu=1,gres/gpu:a100=1|n1\n", i+1, at, at+60, at+1200+i*30)
 	}
 	return file("sacct.txt", text), file("nodes.txt", "NodeName=n1 Arch=x86_64 CPUTot=8 Gres=gpu:a100:2 State=IDLE Partitions=debug\n")
+}
+
+// kubeDump is two days of one node as a Prometheus answers with them.
+func kubeDump(file func(name, text string) string) string {
+	const begin, step = 1700006400, 300
+	series := func(labels string, from, to int) string {
+		var values []string
+		for at := from; at <= to; at += step {
+			values = append(values, fmt.Sprintf(`[%d,"1"]`, at))
+		}
+		return fmt.Sprintf(`{"metric":{%s},"values":[%s]}`, labels, strings.Join(values, ","))
+	}
+	all := []string{strings.ReplaceAll(series(`"__name__":"kube_node_status_allocatable","node":"n","resource":"nvidia_com_gpu"`, begin,
+		begin+2*86400+step), `"1"]`, `"2"]`)}
+	for i := range 40 {
+		from := begin + i*4200
+		all = append(all,
+			series(fmt.Sprintf(`"__name__":"kube_pod_container_resource_requests","namespace":"x","pod":"p%[1]d","uid":"u%[1]d",`+
+				`"container":"c","node":"n","resource":"nvidia_com_gpu"`, i), from, from+1800+i%5*step))
+	}
+	return file("kube.json", `{"status":"success","data":{"resultType":"matrix","result":[`+strings.Join(all, ",")+"]}}")
 }

@@ -46,12 +46,14 @@ type Book struct {
 	// whole are the files that begin with the first submission. machine is how many devices the head of a log says there are.
 	whole   map[uint32]bool
 	machine int
+	samples Samples
 }
 
 // NewBook is an empty book.
 func NewBook(o Options) *Book {
 	b := &Book{options: o, oddities: map[string]*oddity{}, assumed: map[string]bool{}, clusters: map[string]bool{},
 		whole: map[uint32]bool{}}
+	b.samples.book = b
 	b.loads.bytes, b.places.bytes = partBytes, numberBytes
 	b.names.add(nil)
 	b.loads.add(nil)

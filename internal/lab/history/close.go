@@ -16,12 +16,13 @@ import (
 
 // Close makes the history. An error has kind Invalid and lists every problem that leaves no history to be made. The book is used up.
 func (b *Book) Close() (*History, error) {
+	b.samples.close()
 	m := b.merge()
 	h := &History{}
 	furnish(m)
 	check(m)
 	if len(b.clusters) > 1 { // nodes of one would be taken for another's
-		b.Problem("the log has jobs of the clusters %s: give the rows of one (sacct -M)",
+		b.Problem("the log has jobs of the clusters %s: give the rows of one (sacct -M; in a query cluster=\"...\")",
 			strings.Join(slices.Sorted(maps.Keys(b.clusters)), " and "))
 	}
 	if err := b.refused(); err != nil {
@@ -89,6 +90,7 @@ func check(m *merged) {
 		}
 	}
 	switch {
+	case len(m.runs) == 0 && len(m.problems) > 0: // which says why
 	case len(m.runs) == 0:
 		m.Problem("no job was read: give the accounting of a cluster")
 	case asked == 0:
@@ -103,7 +105,7 @@ func check(m *merged) {
 
 // stretch says of which time all work is known, and ends what is open there. A log of a window has all runs that had not ended when the
 // window began: it is whole from its earliest end on. And it has none that came after the window ended: it is whole up to the last start.
-// One that has what was submitted since it begins is whole from the first submission on.
+// One that has what was submitted since it begins is whole from the first submission on. One of samples says of what time it is.
 func stretch(m *merged, h *History, runs []*Row) {
 	first, from, to, last := quantity.Never, quantity.Never, quantity.Instant(math.MinInt64), quantity.Instant(math.MinInt64)
 	came, whole := quantity.Never, true
@@ -124,6 +126,9 @@ func stretch(m *merged, h *History, runs []*Row) {
 	}
 	if from >= to { // too short to be cut out of a log that was going on
 		from, to = first, max(last, to)
+	}
+	if known := m.samples.covers; known != nil {
+		from, to = known.From, known.To
 	}
 	if from >= to {
 		m.Problem("the log covers no time: from %s to %s", stamp(from), stamp(to))

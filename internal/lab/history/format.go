@@ -19,6 +19,8 @@ type Format struct {
 	// Read puts what a file says into the book. What of it is wrong becomes an oddity or a problem of the book. It returns an error of kind
 	// Unavailable if the file could not be read.
 	Read func(b *Book, r io.Reader, file string) error
+	// Beside: it may stand beside the files of another format, of which it then measures the devices.
+	Beside bool
 }
 
 // EachLine calls visit for every line of a text, compressed or not, with its place. Where the file is cut or damaged the lines before

@@ -61,6 +61,8 @@ const (
 	Down Why = iota + 1
 	Drained
 	Reserved
+	// Unrecorded: nothing is known of the time, as whoever writes the log down was away.
+	Unrecorded
 )
 
 // String is for people.
@@ -72,6 +74,8 @@ func (w Why) String() string {
 		return "drained"
 	case Reserved:
 		return "reserved"
+	case Unrecorded:
+		return "not recorded"
 	}
 	return "away"
 }

@@ -44,20 +44,26 @@ func (s *source) line() ([]byte, error) {
 	return bytes.TrimSuffix(text, []byte{'\r'}), nil
 }
 
-// open looks for the mark of gzip: names lie, first bytes don't. The byte order mark that editors put before UTF-8 is no text.
-func (s *source) open() error {
-	s.lines = bufio.NewReaderSize(s.raw, maxLine)
-	if magic, _ := s.lines.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) { // an error comes back at the first line
-		unzipped, err := gzip.NewReader(s.lines)
+func (s *source) open() (err error) {
+	s.lines, err = Text(s.raw)
+	return err
+}
+
+// Text is what a file says, compressed (gzip) or not, for readers that don't go by lines. It looks for the mark of gzip: names lie, first
+// bytes don't. The byte order mark that editors put before UTF-8 is no text.
+func Text(raw io.Reader) (*bufio.Reader, error) {
+	text := bufio.NewReaderSize(raw, maxLine)
+	if magic, _ := text.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) { // an error comes back at the first byte
+		unzipped, err := gzip.NewReader(text)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		s.lines = bufio.NewReaderSize(unzipped, maxLine)
+		text = bufio.NewReaderSize(unzipped, maxLine)
 	}
-	if mark, _ := s.lines.Peek(len(strict.ByteOrderMark)); string(mark) == strict.ByteOrderMark {
-		_, _ = s.lines.Discard(len(mark)) // they are in the buffer
+	if mark, _ := text.Peek(len(strict.ByteOrderMark)); string(mark) == strict.ByteOrderMark {
+		_, _ = text.Discard(len(mark)) // they are in the buffer
 	}
-	return nil
+	return text, nil
 }
 
 // isDamage says that the bytes are wrong, not the reading of them.

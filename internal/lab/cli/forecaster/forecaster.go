@@ -22,6 +22,8 @@ import (
 type Request struct {
 	// Files of one cluster.
 	Files []histories.File
+	// More puts into the book what is in no file; nil: nothing.
+	More func(*history.Book) error
 	// Jobs is the owner's own backlog; nil for those that are stated.
 	Jobs *Jobs
 	// Zone is the time zone of clocks in the files that name none, Hours that of the hours of day that are shown; empty if nobody has said.
@@ -81,7 +83,7 @@ func (r *Request) Answer(ctx context.Context) (*forecast.Answer, error) {
 		}
 		o.Backlogs = []forecast.Backlog{own}
 	}
-	h, err := histories.ReadFiles(history.Options{Zone: clocks, GPUs: r.GPUs}, r.Files...)
+	h, err := histories.ReadWith(history.Options{Zone: clocks, GPUs: r.GPUs}, r.More, r.Files...)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/lab/history"
+	"sluice.dev/sluice/internal/lab/history/prometheus"
 	"sluice.dev/sluice/internal/lab/history/slurm"
 	"sluice.dev/sluice/internal/lab/history/traces"
 	"sluice.dev/sluice/internal/lab/trace"
@@ -23,7 +24,7 @@ import (
 
 // Formats lists every format.
 func Formats() []history.Format {
-	return append([]history.Format{slurm.Format()}, traces.Formats()...)
+	return append([]history.Format{slurm.Format(), prometheus.Format()}, traces.Formats()...)
 }
 
 // most of a file's text, in bytes, is looked at to find out what it is.
@@ -40,6 +41,9 @@ func detect(first []byte, path string) (history.Format, error) {
 		}
 		head = append(append(head, line...), '\n')
 	}
+	if len(head) == 0 { // one line that is longer than what is looked at, as JSON is
+		head = begin(first)
+	}
 	var known strings.Builder
 	for _, f := range Formats() {
 		if f.Is(head, path) {
@@ -48,6 +52,17 @@ func detect(first []byte, path string) (history.Format, error) {
 		fmt.Fprintf(&known, "\n  %s: %s", f.Name, f.Doc)
 	}
 	return history.Format{}, errkind.Errorf(errkind.Invalid, "%s: this is no log that is known; want one of%s", path, known.String())
+}
+
+// begin is the text that a file begins with, as far as its first bytes go.
+func begin(first []byte) []byte {
+	text, err := trace.Text(bytes.NewReader(first))
+	if err != nil {
+		return nil
+	}
+	head := make([]byte, most)
+	n, _ := io.ReadFull(text, head) // it is cut here
+	return head[:n]
 }
 
 // File is a file of a cluster: the name by which it is spoken of, and the way to what is in it.
@@ -74,15 +89,25 @@ func Read(o history.Options, paths ...string) (*history.History, error) {
 // ReadFiles makes one history of the files of a cluster. Errors are those of Book.Close and of files that can't be read or are not known,
 // all of them.
 func ReadFiles(o history.Options, files ...File) (*history.History, error) {
+	return ReadWith(o, nil, files...)
+}
+
+// ReadWith is ReadFiles with what more puts into the book first, which is in no file. nil: nothing.
+func ReadWith(o history.Options, more func(*history.Book) error, files ...File) (*history.History, error) {
 	b := history.NewBook(o)
 	var bad []error
+	if more != nil {
+		if err := more(b); err != nil {
+			return nil, err
+		}
+	}
 	first := map[string]string{} // files by format, the first of each
 	for _, file := range files {
-		name, err := into(b, file)
+		f, err := into(b, file)
 		if err != nil {
 			bad = append(bad, err)
-		} else if first[name] == "" {
-			first[name] = file.Name
+		} else if first[f.Name] == "" && !f.Beside {
+			first[f.Name] = file.Name
 		}
 	}
 	if len(first) > 1 {
@@ -98,23 +123,23 @@ func ReadFiles(o history.Options, files ...File) (*history.History, error) {
 	return b.Close()
 }
 
-// into reads a file, which may be a pipe, and returns the name of its format.
-func into(b *history.Book, file File) (string, error) {
+// into reads a file, which may be a pipe, and returns its format.
+func into(b *history.Book, file File) (history.Format, error) {
 	content, err := file.Open()
 	if err != nil {
-		return "", err
+		return history.Format{}, err
 	}
 	defer content.Close()
 	r := bufio.NewReaderSize(content, most)
 	first, err := r.Peek(most)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return "", errkind.Errorf(errkind.Unavailable, "read a cluster's log: %w", err)
+		return history.Format{}, errkind.Errorf(errkind.Unavailable, "read a cluster's log: %w", err)
 	}
 	f, err := detect(first, file.Name)
 	if err != nil {
-		return "", err
+		return history.Format{}, err
 	}
-	return f.Name, f.Read(b, r, file.Name)
+	return f, f.Read(b, r, file.Name)
 }
 
 func open(path string) (io.ReadCloser, error) {

@@ -1,0 +1,98 @@
+package history
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"sluice.dev/sluice/internal/core/quantity"
+)
+
+// Collector keeps what rows are made of when all files were read: samples of one Pod may stand in several.
+type Collector interface {
+	// Close puts rows into the book. It is called once, before any row is looked at.
+	Close()
+}
+
+// Samples is what logs of samples need of a book: samples become rows when all were read, and they say of what time anything is known.
+type Samples struct {
+	book       *Book
+	collectors map[string]Collector
+	// covers is the time of which all is known; nil where no log says so.
+	covers *Gap
+}
+
+// Samples of the book.
+func (b *Book) Samples() *Samples { return &b.samples }
+
+// Collect gives the collector of a name, made by the first who asks.
+func (s *Samples) Collect(name string, create func() Collector) Collector {
+	c := s.collectors[name]
+	if c == nil {
+		if s.collectors == nil {
+			s.collectors = map[string]Collector{}
+		}
+		c = create()
+		s.collectors[name] = c
+	}
+	return c
+}
+
+// close closes the collectors, in order of their names.
+func (s *Samples) close() {
+	for _, name := range slices.Sorted(maps.Keys(s.collectors)) {
+		s.collectors[name].Close()
+	}
+}
+
+// Rows says whether any run was read by now.
+func (s *Samples) Rows() bool { return len(s.book.rows) > 0 }
+
+// Covers says that all work in [from, to) is known. Of several such stretches the hull counts.
+func (s *Samples) Covers(from, to quantity.Instant) {
+	if s.covers == nil {
+		s.covers = &Gap{from, to}
+	}
+	s.covers.From, s.covers.To = min(s.covers.From, from), max(s.covers.To, to)
+}
+
+// Odd counts an oddity of something that has a name instead of a line.
+func (s *Samples) Odd(name, done, what string) { s.book.odd(name, done).add(place{text: what}) }
+
+// Spans are stretches of time in order, none touching the next.
+type Spans []Gap
+
+// With is the union with [from, to).
+func (s Spans) With(from, to quantity.Instant) Spans {
+	if from >= to {
+		return s
+	}
+	first, _ := slices.BinarySearchFunc(s, from, func(x Gap, t quantity.Instant) int { return cmp.Compare(x.To, t) })
+	last := first
+	for ; last < len(s) && s[last].From <= to; last++ {
+		from, to = min(from, s[last].From), max(to, s[last].To)
+	}
+	return slices.Replace(s, first, last, Gap{from, to})
+}
+
+// Within gives the parts of the spans that lie in [from, to).
+func (s Spans) Within(from, to quantity.Instant) iter.Seq[Gap] {
+	return func(yield func(Gap) bool) {
+		i, _ := slices.BinarySearchFunc(s, from, func(x Gap, t quantity.Instant) int { return cmp.Compare(x.To, t) })
+		for ; i < len(s) && s[i].From < to; i++ {
+			if x := (Gap{max(from, s[i].From), min(to, s[i].To)}); x.From < x.To && !yield(x) {
+				return
+			}
+		}
+	}
+}
+
+// Overlap is how much of [from, to) lies in the spans.
+func (s Spans) Overlap(from, to quantity.Instant) (sum time.Duration) {
+	for x := range s.Within(from, to) {
+		sum += x.To.Sub(x.From)
+	}
+	return sum
+}
