@@ -15,6 +15,7 @@ import (
 	histories "sluice.dev/sluice/internal/lab/history/all"
 	"sluice.dev/sluice/internal/lab/history/prometheus"
 	"sluice.dev/sluice/internal/lab/history/slurm"
+	"sluice.dev/sluice/internal/lab/history/utilization"
 	"sluice.dev/sluice/internal/lab/report"
 )
 
@@ -40,7 +41,8 @@ is free is under 3 points of the idle time it says "don't install", and why.
 The files are what the scheduler has written down, in any order and number, gzipped or not:
 Slurm's accounting with its nodes and reservations (below: how to dump them), what a Prometheus
 has kept of a Kubernetes cluster, logs in the Standard Workload Format of the Parallel Workloads
-Archive, or tables of jobs as those of Philly, Helios, openb (with its nodes) and Batsim. Nothing
+Archive, or tables of jobs as those of Philly, Helios, openb (with its nodes) and Batsim. What was
+measured by nvidia-smi, dcgmi dmon or DCGM's exporter stands beside it, or for itself. Nothing
 is written but the page of --html, and nothing is sent anywhere: with --prometheus questions go
 to that address alone.
 
@@ -53,7 +55,7 @@ a list of jobs as in a scenario (docs/scenarios.md), such as
 
   - {at: 0s, name: scan, items: {total: 1000, perItem: 10s}, startup: 20s, memory: 8Gi}
 
-` + slurm.Help(time.Now()) + "\n" + prometheus.Help(),
+` + slurm.Help(time.Now()) + "\n" + prometheus.Help() + "\n" + utilization.Help(),
 		Example: "  sluice forecast sacct.txt.gz nodes.txt reservations.txt\n  sluice forecast jobs.swf.gz\n" +
 			"  sluice forecast philly.csv --gpus 800 --grace 2m --html forecast.html\n" +
 			"  sluice forecast jobs.swf --jobs mine.yml -o json\n  sluice forecast kube.json.gz\n" +

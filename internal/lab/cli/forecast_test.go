@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice.dev/sluice/internal/edge/command"
 )
@@ -64,6 +65,18 @@ func TestForecastAnswers(t *testing.T) {
 	got = sluice(t, "forecast", kubeDump(file), "--jobs", own, "--quick")
 	for _, says := range []string{"The record: 40 runs on 2 GPUs or slices of 1 nodes over 2 whole days.",
 		"of 40 ends 40, are known to the 5m0s between"} {
+		if got.code != 0 || !strings.Contains(got.out, says) {
+			t.Errorf("exit %d, %q, %q: want %q", got.code, got.out, got.err, says)
+		}
+	}
+	smi := "timestamp, index, utilization.gpu [%], memory.used [MiB]\n"
+	for at := time.Unix(1700006400, 0).UTC(); at.Before(time.Unix(1700006400+2*86400, 0)); at = at.Add(5 * time.Minute) {
+		smi += at.Format("2006/01/02 15:04:05.000") + ", 0, 0 %, 4 MiB\n" + at.Format("2006/01/02 15:04:05.020") + ", 1, 0 %, 4 MiB\n"
+	}
+	got = sluice(t, "forecast", dump, nodes, file("n1.csv", smi), "--jobs", own, "--quick")
+	for _, says := range []string{"The record: 40 runs on 2 GPUs", "Measured: 2 devices, ",
+		"Of the time that jobs held them 100.0% was idle",
+		"Held and idle, as measured", "free by the record and were measured, none was busy"} {
 		if got.code != 0 || !strings.Contains(got.out, says) {
 			t.Errorf("exit %d, %q, %q: want %q", got.code, got.out, got.err, says)
 		}

@@ -20,6 +20,8 @@ type Answer struct {
 	Says string   `json:"says"`
 	Why  []string `json:"why"`
 	Gaps *Gaps    `json:"gaps"`
+	// Measured is how busy devices were that jobs held; nil where nobody measured.
+	Measured *Measured `json:"measured,omitempty"`
 	// Outcomes by backlog, in their order.
 	Outcomes []Outcome `json:"outcomes"`
 	// Assumptions, each with what it is worth: how the answer moves when it is changed.

@@ -111,7 +111,7 @@ func Forecast(ctx context.Context, l *Log, o Options) (*Answer, error) {
 			return nil, err
 		}
 	}
-	a.Said, a.Odd = l.Said, slices.Clone(l.Odd)
+	a.Said, a.Odd, a.Measured = l.Said, slices.Clone(l.Odd), l.measured()
 	a.say()
 	return a, nil
 }

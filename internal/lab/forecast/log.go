@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/history"
 	"sluice.dev/sluice/internal/lab/hostwork"
 )
 
@@ -47,7 +48,12 @@ type Device struct {
 	Memory quantity.Amount
 	// Busy is when it can't be filled: ordered and disjoint. What holds it at the log's begin or end may go on there.
 	Busy []Span
+	// measured is what was measured of it; nil where nothing was.
+	measured *gauge
 }
+
+// gauge is what was measured of a device: when at all, and when it was idle while a job held it.
+type gauge struct{ covered, idle history.Spans }
 
 // Span is time in which a device is held.
 type Span struct {
@@ -65,6 +71,8 @@ const (
 	Job Why = iota
 	Reserved
 	Away
+	// Used: it was measured busy while no job held it.
+	Used
 )
 
 // gaps calls with each free interval of a device within [from, to), in order, cut at the edges.

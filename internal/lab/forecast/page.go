@@ -31,6 +31,9 @@ func (a *Answer) tables() (out []table) {
 			percent(ratio(float64(x.time), float64(g.total)))})
 	}
 	out = append(out, t)
+	if a.Measured != nil {
+		out = append(out, a.Measured.table())
+	}
 	for i := range a.Outcomes {
 		out = append(out, a.Outcomes[i].table())
 	}
@@ -99,6 +102,31 @@ func (o *Outcome) table() table {
 	return t
 }
 
+// sentences of what was measured.
+func (m *Measured) sentences() []string {
+	used := "none was busy for a minute or more."
+	if m.Used > 0 {
+		used = fmt.Sprintf("%s were busy, for a minute or more at a time: somebody works past the scheduler, and this was taken out of the "+
+			"gaps.", amount(m.Used))
+	}
+	return []string{
+		fmt.Sprintf("Measured: %d devices, %s of all time of all devices. Of the time that jobs held them %s was idle, in stretches of a "+
+			"minute or more. Sluice runs in time that nobody holds: that is not filled.", m.Devices, percent(m.Covered),
+			percent(m.Idle[0].Share)),
+		fmt.Sprintf("Of the %s GPU-hours that are free by the record and were measured, %s", amount(m.Free), used),
+	}
+}
+
+func (m *Measured) table() table {
+	t := table{Title: "Held and idle, as measured", Head: []string{"stretches of at least", "stretches", "GPU-hours", "of held time"},
+		Note: fmt.Sprintf("%s GPU-hours in which a job held a device that was measured. Idle is from a sample that shows no use to the "+
+			"next one that does not either.", amount(m.Held))}
+	for _, x := range m.Idle {
+		t.Rows = append(t.Rows, []string{x.AtLeast, fmt.Sprint(x.Stretches), amount(x.GPUHours), percent(x.Share)})
+	}
+	return t
+}
+
 // facts are sentences behind the answer.
 func (a *Answer) facts() []string {
 	best := &a.Outcomes[a.best()]
@@ -109,6 +137,9 @@ func (a *Answer) facts() []string {
 			best.Ours, percent(own.Met), own.WaitMean, own.WaitMost, a.Notice),
 		fmt.Sprintf("Played: %d stretches of %d days, spread over the log, on %d devices each, which stand for all (seed %d).", a.Stretches,
 			a.StretchDays, a.Devices, a.Seed)}
+	if a.Measured != nil {
+		found = append(found, a.Measured.sentences()...)
+	}
 	found = append(found, a.Said...)
 	for i := range a.Odd {
 		found = append(found, a.Odd[i].sentence())

@@ -22,6 +22,7 @@ func Recorded(h *history.History) *Log {
 			Weight: kind.Weight, Memory: kind.Memory, Busy: taken(h, i),
 		})
 	}
+	measured(h, l)
 	ran := 0
 	for i := range h.Runs {
 		if h.Runs[i].Ran() {

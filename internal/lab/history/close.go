@@ -17,6 +17,7 @@ import (
 // Close makes the history. An error has kind Invalid and lists every problem that leaves no history to be made. The book is used up.
 func (b *Book) Close() (*History, error) {
 	b.samples.close()
+	b.samples.measured()
 	m := b.merge()
 	h := &History{}
 	furnish(m)
@@ -44,6 +45,7 @@ func (b *Book) Close() (*History, error) {
 		b.Assume(b.single)
 	}
 	s.capacity()
+	s.attach()
 	s.all(m.runs)
 	s.record(h)
 	silence(m.Book, h)
@@ -334,6 +336,9 @@ func (s *site) record(h *History) {
 		}
 		d.held = nil
 		h.Held = append(h.Held, holds)
+		if len(s.log.samples.gauges.all) > 0 {
+			h.Used = append(h.Used, d.use)
+		}
 	}
 	s.absences(h)
 }

@@ -1,11 +1,8 @@
 package history
 
 import (
-	"cmp"
-	"iter"
 	"maps"
 	"slices"
-	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -22,6 +19,8 @@ type Samples struct {
 	collectors map[string]Collector
 	// covers is the time of which all is known; nil where no log says so.
 	covers *Gap
+	// gauges are what was measured of devices, models what whole ones are, by node.
+	gauges gauges
 }
 
 // Samples of the book.
@@ -60,39 +59,3 @@ func (s *Samples) Covers(from, to quantity.Instant) {
 
 // Odd counts an oddity of something that has a name instead of a line.
 func (s *Samples) Odd(name, done, what string) { s.book.odd(name, done).add(place{text: what}) }
-
-// Spans are stretches of time in order, none touching the next.
-type Spans []Gap
-
-// With is the union with [from, to).
-func (s Spans) With(from, to quantity.Instant) Spans {
-	if from >= to {
-		return s
-	}
-	first, _ := slices.BinarySearchFunc(s, from, func(x Gap, t quantity.Instant) int { return cmp.Compare(x.To, t) })
-	last := first
-	for ; last < len(s) && s[last].From <= to; last++ {
-		from, to = min(from, s[last].From), max(to, s[last].To)
-	}
-	return slices.Replace(s, first, last, Gap{from, to})
-}
-
-// Within gives the parts of the spans that lie in [from, to).
-func (s Spans) Within(from, to quantity.Instant) iter.Seq[Gap] {
-	return func(yield func(Gap) bool) {
-		i, _ := slices.BinarySearchFunc(s, from, func(x Gap, t quantity.Instant) int { return cmp.Compare(x.To, t) })
-		for ; i < len(s) && s[i].From < to; i++ {
-			if x := (Gap{max(from, s[i].From), min(to, s[i].To)}); x.From < x.To && !yield(x) {
-				return
-			}
-		}
-	}
-}
-
-// Overlap is how much of [from, to) lies in the spans.
-func (s Spans) Overlap(from, to quantity.Instant) (sum time.Duration) {
-	for x := range s.Within(from, to) {
-		sum += x.To.Sub(x.From)
-	}
-	return sum
-}

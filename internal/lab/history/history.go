@@ -26,6 +26,8 @@ type History struct {
 	Devices []Device
 	// Held is by device what held it: in order, never overlapping, never empty.
 	Held [][]Hold
+	// Used is by device what was measured of it, nil where nothing was; nil if there are no measurements at all.
+	Used []*Use
 	// Runs by start, then by submission and id; those that never started are last.
 	Runs []Run
 	// Loads are what runs ask for or hold, Places on which nodes; runs refer to both. The first of each is empty.
@@ -159,9 +161,6 @@ func (r *Run) Ran() bool { return r.Start != quantity.Never && r.End > r.Start }
 
 // Name is the text of a name.
 func (h *History) Name(n Name) string { return h.Names[n] }
-
-// Gap is [From, To) in which a device is free.
-type Gap struct{ From, To quantity.Instant }
 
 // Idle gives the stretches of [h.From, h.To) in which nothing holds a device, in order. With away those are left out in which its node is
 // not to be had; without it they are counted.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"slices"
+	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -58,8 +59,8 @@ type pool struct {
 	// free by number; ends of those that are held, by the end, with some that have ended already or end otherwise.
 	free numbers
 	ends ends
-	// grows: more devices may be invented.
-	grows bool
+	// grows: more devices may be invented. measured: some have a use.
+	grows, measured bool
 }
 
 // device while runs are placed. until is when it is free.
@@ -71,6 +72,7 @@ type device struct {
 	held   []held
 	// node counts in the nodes by name.
 	node int32
+	use  *Use
 }
 
 // held is a hold whose run is not numbered yet.
@@ -116,12 +118,23 @@ func (h ends) first() quantity.Instant {
 	return h[0].at
 }
 
-// take gives the free device of the lowest number at an instant, or nil.
-func (p *pool) take(now quantity.Instant) *device {
-	if p.available(now) == 0 {
+// take gives a run the free device of the lowest number when it starts, or nil. Of measured ones it is the one that was busy longest while
+// it ran.
+func (p *pool) take(r *Row) *device {
+	if p.available(r.Start) == 0 {
 		return nil
 	}
-	return p.devices[heap.Pop(&p.free).(int32)]
+	best, longest := 0, time.Duration(-1)
+	for i := 0; p.measured && i < len(p.free); i++ {
+		busy := time.Duration(0)
+		if u := p.devices[p.free[i]].use; u != nil {
+			busy = u.Busy.Overlap(r.Start, r.End)
+		}
+		if busy > longest || busy == longest && p.free[i] < p.free[best] {
+			best, longest = i, busy
+		}
+	}
+	return p.devices[heap.Remove(&p.free, best).(int32)]
 }
 
 // available is how many devices are free at an instant, which must not be before that of an earlier call.
@@ -265,13 +278,13 @@ func (s *site) pools(at, kind int32, visit func(*pool) bool) {
 // from takes devices from a pool, also those of runs whose end is doubtful, and returns how many found no room.
 func (s *site) from(r *Row, p *pool, count int32) int32 {
 	for ; count > 0; count-- {
-		d := p.take(r.Start)
+		d := p.take(r)
 		if d == nil && p.grows && s.room > 0 {
 			d = p.invent()
 			s.room--
 		}
 		if d == nil && len(s.on) > 0 && !s.log.doubt[r] {
-			d = s.claim(p, r.Start)
+			d = s.claim(p, r)
 		}
 		if d == nil {
 			break
@@ -285,8 +298,9 @@ func (s *site) from(r *Row, p *pool, count int32) int32 {
 }
 
 // claim ends a run of a doubtful end that holds a device of the pool, and gives the device. Of several it is the run that began first.
-func (s *site) claim(p *pool, now quantity.Instant) *device {
+func (s *site) claim(p *pool, r *Row) *device {
 	var of *Row
+	now := r.Start
 	for _, d := range p.devices {
 		if d.run != nil && s.log.doubt[d.run] && d.run.Start < now && (of == nil || d.run.Start < of.Start) {
 			of = d.run
@@ -303,5 +317,5 @@ func (s *site) claim(p *pool, now quantity.Instant) *device {
 		}
 	}
 	delete(s.on, of)
-	return p.take(now)
+	return p.take(r)
 }

@@ -19,12 +19,13 @@ import (
 	"sluice.dev/sluice/internal/lab/history/prometheus"
 	"sluice.dev/sluice/internal/lab/history/slurm"
 	"sluice.dev/sluice/internal/lab/history/traces"
+	"sluice.dev/sluice/internal/lab/history/utilization"
 	"sluice.dev/sluice/internal/lab/trace"
 )
 
 // Formats lists every format.
 func Formats() []history.Format {
-	return append([]history.Format{slurm.Format(), prometheus.Format()}, traces.Formats()...)
+	return slices.Concat([]history.Format{slurm.Format(), prometheus.Format()}, utilization.Formats(), traces.Formats())
 }
 
 // most of a file's text, in bytes, is looked at to find out what it is.

@@ -1,5 +1,5 @@
 // Package prometheus reads what a Prometheus has kept of a Kubernetes cluster, as ranges of samples: of kube-state-metrics which Pods held
-// devices and which nodes there were. A Pod is a run on one node. Samples say of what
+// devices and which nodes there were, of NVIDIA's DCGM exporter how busy the devices were. A Pod is a run on one node. Samples say of what
 // time something is known: where there are none at all nothing is, and nothing ends there.
 package prometheus
 
@@ -17,8 +17,9 @@ import (
 // Format of the dumps.
 func Format() history.Format {
 	return history.Format{
-		Name:   "prometheus",
-		Doc:    "ranges of samples of a Prometheus (the JSON of /api/v1/query_range) of kube-state-metrics",
+		Name: "prometheus",
+		Doc: "ranges of samples of a Prometheus (the JSON of /api/v1/query_range) of kube-state-metrics, and of NVIDIA's DCGM " +
+			"exporter if there is one",
 		Is:     func(head []byte, _ string) bool { return is(head) },
 		Read:   Read,
 		Beside: true,

@@ -28,6 +28,9 @@ func Queries() []string {
 		`kube_node_labels` + nodes,
 		`kube_node_spec_unschedulable == 1` + nodes,
 		`kube_node_status_condition{condition="Ready",status="true"} == 0` + nodes,
+		`DCGM_FI_DEV_GPU_UTIL`,
+		`DCGM_FI_PROF_GR_ENGINE_ACTIVE`,
+		`DCGM_FI_DEV_FB_USED`,
 	}
 }
 

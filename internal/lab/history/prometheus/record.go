@@ -7,11 +7,6 @@ import (
 	"sluice.dev/sluice/internal/lab/history"
 )
 
-const (
-	foreign = "a series of a metric that says nothing of Pods or nodes"
-	leftOut = "left out"
-)
-
 // record is all that the dumps say.
 type record struct {
 	book *history.Book
@@ -130,8 +125,7 @@ func (r *record) pod(s *series) *pod {
 func (r *record) series(s *series) bool {
 	metric := s.labels["__name__"]
 	if !strings.HasPrefix(metric, "kube_") {
-		r.book.Samples().Odd(foreign, leftOut, metric)
-		return true
+		return measure(r.book, metric, s)
 	}
 	r.grid = r.grid.with(s.at)
 	if strings.HasPrefix(metric, "kube_node_") {
