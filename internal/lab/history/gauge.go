@@ -28,7 +28,12 @@ func (s *Samples) Measure(g Gauge, samples ...Sample) {
 		s.gauges.number[g] = i
 		s.gauges.all = append(s.gauges.all, gauge{Gauge: g})
 	}
-	s.gauges.all[i].samples = append(s.gauges.all[i].samples, samples...)
+	of := &s.gauges.all[i]
+	of.samples = append(of.samples, samples...)
+	const slack = 1 << 16 // of several metrics each may have a sample of an instant, which are one when they are in order
+	if len(of.samples) > 2*of.settled+slack {
+		of.settle()
+	}
 }
 
 // Model says what a measured node's devices are.

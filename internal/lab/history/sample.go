@@ -51,6 +51,8 @@ type gauges struct {
 type gauge struct {
 	Gauge
 	samples []Sample
+	// settled is how many there were when they were put in order last.
+	settled int
 }
 
 // settle puts samples in order, one of each instant.
@@ -64,7 +66,7 @@ func (g *gauge) settle() {
 		}
 		out = append(out, s)
 	}
-	g.samples = out
+	g.samples, g.settled = out, len(out)
 }
 
 // period is the most frequent distance of two samples, to the second above; 0 where there are fewer.

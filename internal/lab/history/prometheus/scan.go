@@ -184,6 +184,11 @@ func (s *scanner) labels() error {
 
 // sample reads [t,"v"]. Samples that are not in order, or no numbers, are left out.
 func (s *scanner) sample() error {
+	if at, value, n := plainSample(s.in); n > 0 {
+		_, _ = s.in.Discard(n) // they were seen
+		s.take(at, value)
+		return nil
+	}
 	var at, value float64
 	n, good := 0, true
 	if c, err := s.peek(); err != nil || c != '[' {
@@ -194,7 +199,7 @@ func (s *scanner) sample() error {
 		if err != nil {
 			return err
 		}
-		x, err := float64(0), error(nil)
+		x := 0.
 		switch {
 		case n > 1 || c == '[' || c == '{':
 			good = false
@@ -212,19 +217,43 @@ func (s *scanner) sample() error {
 		n++
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil && good && n == 2 {
+		s.take(at, value)
 	}
+	return err
+}
+
+// plainSample is a sample as Prometheus writes nearly all: without blanks, in a few bytes that lie in the buffer. n is how many; 0: it is
+// written otherwise.
+func plainSample(in *bufio.Reader) (at, value float64, n int) {
+	const most = 48
+	text, _ := in.Peek(most) // less at the end of the text, which an error says
+	end := bytes.IndexByte(text, ']')
+	if end < 0 || text[0] != '[' || text[end-1] != '"' {
+		return 0, 0, 0
+	}
+	comma := bytes.IndexByte(text[:end], ',')
+	if comma < 2 || end-comma < 4 || text[comma+1] != '"' || bytes.IndexByte(text[comma+2:end-1], '"') >= 0 ||
+		bytes.IndexByte(text[comma+2:end-1], '\\') >= 0 {
+		return 0, 0, 0
+	}
+	at, value = parse(text[1:comma]), parse(text[comma+2:end-1])
+	if at != at || value != value {
+		return 0, 0, 0
+	}
+	return at, value, end + 1
+}
+
+func (s *scanner) take(at, value float64) {
 	const latest = 4102444800 // 2100
-	if !good || n != 2 || !(at >= 0 && at < latest) || value != value {
-		return nil
+	if !(at >= 0 && at < latest) || value != value {
+		return
 	}
 	ms := int64(at*1000 + .5)
 	if n := len(s.row.at); n > 0 && s.row.at[n-1] >= ms {
-		return nil
+		return
 	}
 	s.row.at, s.row.values = append(s.row.at, ms), append(s.row.values, value)
-	return nil
 }
 
 // share keeps one copy of a text.
