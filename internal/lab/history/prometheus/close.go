@@ -35,7 +35,7 @@ func (r *record) Close() {
 		}
 		return
 	}
-	c := closing{record: r, step: r.grid.step(), sharing: map[pool][]share{}}
+	c := closing{record: r, step: r.step(), sharing: map[pool][]share{}}
 	ran := c.runs()
 	if r.book.Samples().Rows() {
 		if len(ran) > 0 {
@@ -82,7 +82,7 @@ func instant(ms int64) quantity.Instant {
 
 // behind is the first instant behind the last sample of a span, Never if there is none.
 func (c *closing) behind(x span) quantity.Instant {
-	if next, ok := c.grid.next(x.last); ok {
+	if next, ok := c.grid.next(x.last, c.step); ok {
 		return instant(next)
 	}
 	return quantity.Never
@@ -106,7 +106,7 @@ func (c *closing) runs() (out []history.Row) {
 		sum := fnv.New64a()
 		_, _ = io.WriteString(sum, key) // it has no errors
 		for _, name := range slices.Sorted(maps.Keys(p.on)) {
-			lives := c.grid.joined(p.on[name])
+			lives := c.grid.joined(p.on[name], c.step)
 			if p.unique {
 				lives = spans{{lives[0].first, lives[len(lives)-1].last}}
 			}
@@ -233,7 +233,7 @@ func (c *closing) run(p *pod, life span) history.Row {
 		}
 	}
 	c.starts++
-	if !exact && life.first > c.grid[0] {
+	if !exact && life.first >= c.grid[0]+c.step {
 		c.roughStarts++
 	}
 	row.Start = instant(start)
@@ -251,7 +251,7 @@ func (c *closing) run(p *pod, life span) history.Row {
 // end is when a Pod gave its devices back, in milliseconds, whether that is exact, and how it ended. kube_pod_completion_time is when the
 // last of its containers that are over ended, which others may outlive or a restart undo: it counts for Pods that are over alone.
 func (c *closing) end(p *pod, life span, start int64) (at int64, exact bool, state history.State) {
-	next, more := c.grid.next(life.last)
+	next, more := c.grid.next(life.last, c.step)
 	for _, over := range p.over {
 		if over.last < life.first || over.first > life.last && (!more || over.first > next) {
 			continue
@@ -360,13 +360,13 @@ func (c *closing) describe() {
 				}
 			}
 		}
-		c.missing(name, c.grid.joined(n.there))
+		c.missing(name, c.grid.joined(n.there, c.step))
 	}
 }
 
 // away notes that a node is not to be had while something was sampled.
 func (c *closing) away(name string, why history.Why, when spans) {
-	for _, x := range c.grid.joined(when) {
+	for _, x := range c.grid.joined(when, c.step) {
 		c.book.Absent(history.AwayRow{Nodes: []string{name}, Away: history.Away{From: instant(x.first), To: c.behind(x), Why: why}})
 	}
 }
@@ -403,8 +403,8 @@ func (c *closing) say() {
 	step := time.Duration(c.step) * time.Millisecond
 	if c.roughStarts+c.roughEnds > 0 {
 		c.book.Assume(fmt.Sprintf("of %d starts of Pods %d, and of %d ends %d, are known to the %s between samples alone: "+
-			"a Pod is taken to hold its devices from the sample that first has it to the one that has it no more, and one that came and went between two is missing",
-			c.starts, c.roughStarts, c.ends, c.roughEnds, step))
+			"a Pod is taken to hold its devices from the sample that first has it to the one that has it no more, and one that came and went "+
+			"between two is missing", c.starts, c.roughStarts, c.ends, c.roughEnds, step))
 	}
 	if c.shares {
 		c.book.Assume("a share of a GPU (time-slicing) counts as a whole device: what is left of the device is not counted as idle")

@@ -50,10 +50,11 @@ func Help() string {
 sample each minute: a week at a time, since Prometheus gives at most %d points of a series. Set
 PROM to its address. sluice forecast --prometheus $PROM --since 28d asks the same by itself.
 
-  for week in 4 3 2 1; do for q in \
+  now=$(($(date +%%s) / 60 * 60)); for week in 4 3 2 1; do for q in \
 %s  ; do curl -fsSG "$PROM/api/v1/query_range" --data-urlencode "query=$q" -d step=60 \
-      -d start=$(date -d "-$week week" +%%s) -d end=$(date -d "-$week week +1 week" +%%s); done; done | gzip > kube.json.gz
+      -d start=$((now - week*604800)) -d end=$((now - week*604800 + 604800)); done; done | gzip > kube.json.gz
 
+   All questions are asked for the same instants: what is missing at one is then known to be gone.
    Starts and ends are exact where kube_pod_status_scheduled_time and kube_pod_completion_time say
    them, otherwise known to the step. What kinds of GPUs there are is in kube_node_labels, if
    kube-state-metrics runs with --metric-labels-allowlist=nodes=[nvidia.com/gpu.product,nvidia.com/gpu.replicas].

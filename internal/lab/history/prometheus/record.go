@@ -11,7 +11,9 @@ import (
 type record struct {
 	book *history.Book
 	// grid is when kube-state-metrics was sampled.
-	grid  grid
+	grid grid
+	// steps count the distances of samples, by series.
+	steps map[int64]int
 	pods  map[string]*pod
 	nodes map[string]*node
 	// phases: dumps have kube_pod_status_phase.
@@ -21,7 +23,18 @@ type record struct {
 }
 
 func newRecord(b *history.Book) *record {
-	return &record{book: b, pods: map[string]*pod{}, nodes: map[string]*node{}}
+	return &record{book: b, steps: map[int64]int{}, pods: map[string]*pod{}, nodes: map[string]*node{}}
+}
+
+// step is the most frequent distance of samples; a millisecond if no series has two.
+func (r *record) step() int64 {
+	best := int64(0)
+	for step, n := range r.steps { //sluice:sorted of equal ones the least
+		if n > r.steps[best] || n == r.steps[best] && step < best {
+			best = step
+		}
+	}
+	return max(best, 1)
 }
 
 // pod is one Pod. Where dumps lack uids it is all that had its name, one after another.
@@ -128,6 +141,9 @@ func (r *record) series(s *series) bool {
 		return measure(r.book, metric, s)
 	}
 	r.grid = r.grid.with(s.at)
+	if step := s.step(); step > 0 {
+		r.steps[step]++
+	}
 	if strings.HasPrefix(metric, "kube_node_") {
 		return r.ofNode(metric, s)
 	}

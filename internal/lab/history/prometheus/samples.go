@@ -72,22 +72,10 @@ func (g grid) with(at []int64) grid {
 	return slices.Compact(g)
 }
 
-// step is the most frequent distance of two instants, 0 where there are fewer.
-func (g grid) step() (step int64) {
-	count := map[int64]int{}
-	for i := 1; i < len(g); i++ {
-		d := g[i] - g[i-1]
-		count[d]++
-		if n := count[d]; n > count[step] || n == count[step] && d < step {
-			step = d
-		}
-	}
-	return step
-}
-
-// next is the first instant behind one; false if there is none.
-func (g grid) next(at int64) (int64, bool) {
-	i, _ := slices.BinarySearch(g, at+1)
+// next is the first instant a step behind one, at which what was there at the one must be seen again or be gone; false if there is none.
+// Questions that were not asked for the same instants have samples in between, which say nothing of it.
+func (g grid) next(at, step int64) (int64, bool) {
+	i, _ := slices.BinarySearch(g, at+max(1, step-step/8))
 	if i == len(g) {
 		return 0, false
 	}
@@ -96,10 +84,10 @@ func (g grid) next(at int64) (int64, bool) {
 
 // joined are spans without the breaks in which nothing was sampled at all: what was there before and behind such a one was there all the
 // time, as far as anybody knows.
-func (g grid) joined(s spans) (out spans) {
+func (g grid) joined(s spans, step int64) (out spans) {
 	for _, x := range s {
 		if n := len(out); n > 0 {
-			if next, _ := g.next(out[n-1].last); next >= x.first {
+			if next, ok := g.next(out[n-1].last, step); !ok || next > x.first-max(1, step-step/8) {
 				out[n-1].last = x.last
 				continue
 			}
