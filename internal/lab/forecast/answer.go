@@ -108,7 +108,7 @@ func days(books, less []*book) (out [][]day) {
 // answer sums up what was played.
 func (p *plan) answer() *Answer {
 	a := &Answer{Gaps: p.log.Gaps(), Notice: p.Notice.Seconds(), Seed: p.Seed}
-	stretches := p.log.sample(p.Seed, p.most())
+	stretches := p.log.sample(p.Seed, p.size)
 	a.Stretches, a.StretchDays, a.Devices = len(stretches), stretches[0].days, len(stretches[0].devices)
 	for i := range p.Backlogs {
 		a.Outcomes = append(a.Outcomes, p.outcome(i, a.Gaps))

@@ -1,6 +1,7 @@
 package forecast
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -66,9 +67,9 @@ func (l *Log) statedMemory() quantity.Amount {
 	return max(least, 1<<20)
 }
 
-// fits finds how much the jobs need, and the error of those that fit on no device.
+// fits finds how much the jobs need and how much of the log they are played on, and the error of those that fit on no device.
 func (p *plan) fits() error {
-	p.ample = 80 << 30
+	p.ample, p.size = 80<<30, size{stretchDays, cmp.Or(p.Devices, mostDevices)}
 	var most quantity.Amount
 	for i := range p.log.Devices {
 		has := p.log.Devices[i].Memory
@@ -83,7 +84,9 @@ func (p *plan) fits() error {
 		if err != nil {
 			return err
 		}
+		var work time.Duration
 		for _, x := range protos {
+			work += x.Job.Work
 			table, err := trp.Compile(x.Job.Profile, x.Job.Units, x.Job.Theta)
 			if err != nil {
 				return err
@@ -96,6 +99,9 @@ func (p *plan) fits() error {
 				errs = append(errs, fmt.Errorf("job %s needs %s, and no device has more than %s: it would never run", x.Name,
 					quantity.FormatBytes(needs), quantity.FormatBytes(most)))
 			}
+		}
+		if s := fitting(p.size.devices, work/time.Duration(len(protos)), manyJobs); s.days < p.size.days || s.devices < p.size.devices {
+			p.size = s
 		}
 	}
 	if len(errs) > 0 {
@@ -159,6 +165,12 @@ func (b *Backlog) protos() ([]scenario.Job, error) {
 	return s.Workload.Jobs, nil
 }
 
+// A run is made smaller until so many jobs fill it, and what takes more of the least run is refused.
+const (
+	manyJobs = 20_000
+	mostJobs = 100_000
+)
+
 // deep is how much more work there is at any time than idle time was left until then, in percent.
 const deep = 125
 
@@ -188,9 +200,9 @@ func fill(protos []scenario.Job, host hostwork.Log, until quantity.Instant) (out
 	var supply, work time.Duration
 	for i, x := range free {
 		for supply += x; work < supply/100*deep; {
-			if len(out) >= scenario.MaxJobs {
+			if len(out) >= mostJobs {
 				return nil, fmt.Errorf("its jobs are so short that more than %d of them would be needed to fill the gaps: put many into "+
-					"one, such as items: {total: 1000, perItem: ...}", scenario.MaxJobs)
+					"one, such as items: {total: 1000, perItem: ...}", mostJobs)
 			}
 			work += add(quantity.Instant(i) * step)
 		}

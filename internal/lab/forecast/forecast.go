@@ -122,6 +122,8 @@ type plan struct {
 	Options
 	// ample is the memory of a device of which the log does not say it: all jobs fit there.
 	ample quantity.Amount
+	// size of what is played in one run: less where the jobs are so short that many are needed to fill it.
+	size size
 	// tasks that were played last, with their books.
 	played []task
 	books  []*book
@@ -129,9 +131,6 @@ type plan struct {
 	mu           sync.Mutex
 	ended, total int
 }
-
-// most is how many devices are played of a stretch.
-func (o *Options) most() int { return cmp.Or(o.Devices, mostDevices) }
 
 // tasks of a setting: mechanisms on every stretch, under these backlogs or all.
 func (p *plan) tasks(s setting, backlogs []int, mechanisms []string) (out []task) {
@@ -142,7 +141,7 @@ func (p *plan) tasks(s setting, backlogs []int, mechanisms []string) (out []task
 	}
 	for _, b := range backlogs {
 		for _, m := range mechanisms {
-			for _, x := range p.log.sample(s.seed, p.most()) {
+			for _, x := range p.log.sample(s.seed, p.size) {
 				out = append(out, task{s, x, b, m})
 			}
 		}

@@ -181,7 +181,7 @@ func TestASliceIsBookedByItsWeight(t *testing.T) {
 // TestAnIntervalIsOfWeeks: of stretches that are all alike it is a point; of stretches that differ it holds about four of five weeks, also
 // where there are few; of too few there is none.
 func TestAnIntervalIsOfWeeks(t *testing.T) {
-	same := [][]day{{{3, 4}, {3, 4}, {3, 4}}, {{3, 4}, {3, 4}}, {{3, 4}}}
+	same := [][]day{{{3, 4}, {6, 8}}, {{3, 4}, {3, 4}}, {{0, 0}, {3, 4}}}
 	if i := interval(same, 1); !i.Known || i.Value != .75 || i.Low != .75 || i.High != .75 {
 		t.Errorf("%+v", i)
 	}
@@ -189,23 +189,23 @@ func TestAnIntervalIsOfWeeks(t *testing.T) {
 		t.Errorf("of two stretches: %+v", i)
 	}
 	r := rand.New(rand.NewPCG(1, 2))
-	draw := func(n int) (out [][]day) {
+	draw := func(n, days int) (out [][]day) {
 		for range n {
 			share := r.NormFloat64()
-			out = append(out, []day{{share, 1}, {share, 1}, {share, 1}})
+			out = append(out, slices.Repeat([]day{{share, 1}}, days))
 		}
 		return out
 	}
-	for _, n := range []int{5, 8} {
+	for _, c := range []struct{ stretches, days, week int }{{5, 3, 2}, {8, 3, 2}, {8, 2, 3}, {8, 1, 7}} {
 		inside := 0
 		for range 600 {
-			i, week := interval(draw(n), 1), interval(draw(2), 1).Value
+			i, week := interval(draw(c.stretches, c.days), 1), interval(draw(c.week, c.days), 1).Value
 			if i.Low <= week && week <= i.High {
 				inside++
 			}
 		}
 		if math.Abs(float64(inside)/600-.8) > .07 {
-			t.Errorf("%d of 600 weeks lie in their interval of 80%% from %d stretches", inside, n)
+			t.Errorf("%d of 600 weeks lie in their interval of 80%% from %d stretches of %d days", inside, c.stretches, c.days)
 		}
 	}
 }
@@ -334,7 +334,7 @@ func TestWhatCantBeForecast(t *testing.T) {
 	l = &Log{To: quantity.Instant(9 * Day), Devices: []Device{{Name: "a", Memory: 5 << 30}, {Name: "b", Memory: 10 << 30}}}
 	for text, says := range map[string]string{
 		"- {at: 0s, name: wide, items: {total: 5, perItem: 1h}, memory: 20Gi}": "job wide needs 20Gi, and no device has more than 10Gi",
-		"- {at: 0s, name: tiny, items: {total: 1, perItem: 1s}, memory: 1Gi}":  "are so short that more than 10000 of them",
+		"- {at: 0s, name: tiny, items: {total: 1, perItem: 1s}, memory: 1Gi}":  "are so short that more than 100000 of them",
 	} {
 		_, err := Forecast(t.Context(), l, Options{Table: mechanisms(), Backlogs: own(text), Quick: true})
 		if err == nil || !strings.Contains(err.Error(), says) {
@@ -344,6 +344,46 @@ func TestWhatCantBeForecast(t *testing.T) {
 	const good = "- {at: 0s, name: a, count: 2, items: {total: 5, perItem: 1s}, memory: 1Gi}\n"
 	if b, err := Own("mine.yml", good); err != nil || b.Name != "yours" {
 		t.Error(b, err)
+	}
+}
+
+// TestShortJobsArePlayedOnLess: what is played gets smaller with the jobs until few enough fill it, and no smaller than it must; a run on
+// it is filled by as many as were counted.
+func TestShortJobsArePlayedOnLess(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		devices := rapid.IntRange(1, 24).Draw(t, "devices")
+		mean := time.Duration(rapid.Int64Range(1, 4*3600).Draw(t, "mean")) * time.Second
+		s := fitting(devices, mean, manyJobs)
+		switch {
+		case s.jobs(mean) > manyJobs:
+			if s.days != 1 || s.devices != min(devices, fewestDevices) {
+				t.Fatalf("%v: %d jobs of %s, and it could be smaller", s, s.jobs(mean), mean)
+			}
+		case s.days < stretchDays && (size{s.days + 1, devices}).jobs(mean) <= manyJobs,
+			s.devices < devices && (s.days != 1 || (size{1, s.devices + 1}).jobs(mean) <= manyJobs):
+			t.Fatalf("%v could be larger: jobs of %s", s, mean)
+		}
+	})
+	for mean, want := range map[time.Duration]size{
+		10 * time.Second: {1, fewestDevices}, time.Minute: {1, 10}, 2 * time.Minute: {1, 16}, 4 * time.Minute: {2, 16}, time.Hour: {3, 16},
+	} {
+		if got := fitting(16, mean, manyJobs); got != want {
+			t.Errorf("%s: %v, want %v", mean, got, want)
+		}
+	}
+	s := size{1, 3}
+	empty := (&Log{To: quantity.Instant(2 * Day), Devices: make([]Device, 3)}).host([]int{0, 1, 2}, 0, quantity.Instant(Day)+lead, 0, false)
+	own, err := Own("mine.yml", "- {at: 0s, name: a, items: {total: 1, perItem: 1m}, memory: 1Gi}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	protos, err := own.protos()
+	if err != nil {
+		t.Fatal(err)
+	}
+	jobs, err := fill(protos, empty, quantity.Instant(Day)+lead+tail)
+	if most := s.jobs(time.Minute); err != nil || int64(len(jobs)) > most || int64(len(jobs)) < most*9/10 {
+		t.Errorf("%d jobs, counted as %d; %v", len(jobs), most, err)
 	}
 }
 

@@ -17,17 +17,17 @@ type Interval struct {
 	Known bool `json:"known"`
 }
 
-// The bootstrap: so many draws of a week, each of so many stretches, of at least so many that were played.
+// The bootstrap: so many draws of a week, of at least so many stretches that were played.
 const (
 	draws          = 2000
-	weekStretches  = 2
 	leastStretches = 3
 )
 
 // day is what one day of a stretch adds to a ratio.
 type day struct{ over, under float64 }
 
-// interval is the ratio of the sums, and what it is in 80% of the weeks that are put together from stretches of days as they were played.
+// interval is the ratio of the sums, and what it is in 80% of the weeks that are put together from stretches as they were played, all of as
+// many days.
 // Few stretches show less of a spread than there is, so the ends are moved out as Student's t has it for the next one.
 func interval(stretches [][]day, seed uint64) Interval {
 	var all day
@@ -46,11 +46,11 @@ func interval(stretches [][]day, seed uint64) Interval {
 	if len(blocks) < leastStretches {
 		return out
 	}
-	r := prng.New(seed, prng.Name("forecast"))
+	r, week := prng.New(seed, prng.Name("forecast")), max(1, 7/len(stretches[0]))
 	values := make([]float64, 0, draws)
 	for range draws {
 		var sum day
-		for range weekStretches {
+		for range week {
 			d := blocks[r.IntN(len(blocks))]
 			sum.over, sum.under = sum.over+d.over, sum.under+d.under
 		}
@@ -62,7 +62,7 @@ func interval(stretches [][]day, seed uint64) Interval {
 		return out
 	}
 	slices.Sort(values)
-	wide := widened(len(blocks))
+	wide := widened(len(blocks), week)
 	out.Low, out.High, out.Known = out.Value-wide*(out.Value-quantile(values, .1)), out.Value+wide*(quantile(values, .9)-out.Value), true
 	return out
 }
@@ -73,11 +73,12 @@ func (i Interval) within(least, most float64) Interval {
 	return i
 }
 
-// widened is how much wider the interval for the next of n+1 values is than the normal law has it where the spread is known.
-func widened(n int) float64 {
+// widened is how much wider the interval for the mean of the next values, a week of them, is than the normal law has it where mean and
+// spread are known, when both are taken from n values.
+func widened(n, week int) float64 {
 	const normal = 1.2816 // 90%
 	student := [...]float64{2: 1.886, 1.638, 1.533, 1.476, 1.440, 1.415, 1.397}
-	return student[min(n, len(student))-1] / normal * math.Sqrt(1+1/float64(n))
+	return student[min(n, len(student))-1] / normal * math.Sqrt(1+float64(week)/float64(n))
 }
 
 // quantile of sorted values, between the two nearest.

@@ -135,8 +135,8 @@ func (a *Answer) facts() []string {
 		fmt.Sprintf("What your users lose: under %s %s of the starts of a job on a device find a filler there and wait for it, %.1f s in "+
 			"the mean of all these starts and %.0f s at most, with a grace time of %.0f s; a job waits for the last of its devices.",
 			best.Ours, percent(own.Met), own.WaitMean, own.WaitMost, a.Notice),
-		fmt.Sprintf("Played: %d stretches of %d days, spread over the log, on %d devices each, which stand for all (seed %d).", a.Stretches,
-			a.StretchDays, a.Devices, a.Seed)}
+		fmt.Sprintf("Played: %d stretches of %s, spread over the log, on %d devices each, which stand for all (seed %d).", a.Stretches,
+			spent(a.StretchDays), a.Devices, a.Seed)}
 	if a.Measured != nil {
 		found = append(found, a.Measured.sentences()...)
 	}
@@ -145,6 +145,14 @@ func (a *Answer) facts() []string {
 		found = append(found, a.Odd[i].sentence())
 	}
 	return append(found, a.short()...)
+}
+
+// spent is a number of days.
+func spent(days int) string {
+	if days == 1 {
+		return "a day"
+	}
+	return fmt.Sprintf("%d days", days)
 }
 
 // short says where there is too little for an interval.
