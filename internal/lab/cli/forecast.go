@@ -47,8 +47,8 @@ is written but the page of --html, and nothing is sent anywhere: with --promethe
 to that address alone.
 
 The gaps are exact. What is kept of them is played in the simulator that all of Sluice's
-evaluations use: up to 8 stretches of 3 days, on 16 devices each that stand for all. The same
-files and seed give the same answer, on every machine.
+evaluations use: up to 8 stretches of 3 days of the last four weeks, on 16 devices each that
+stand for all. The same files and seed give the same answer, on every machine.
 
 Without --jobs five kinds of backlog are played that are stated in the answer. FILE of --jobs is
 a list of jobs as in a scenario (docs/scenarios.md), such as

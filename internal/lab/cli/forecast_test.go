@@ -111,6 +111,7 @@ func TestForecastAnswers(t *testing.T) {
 		{[]string{"--prometheus", "http://127.0.0.1:1", "--prometheus-token", dir + "/none"}, command.ExitUsage, "--prometheus-token"},
 		{[]string{"--prometheus", "http://127.0.0.1:1"}, command.ExitUnavailable, "can it be reached from here?"},
 		{[]string{swf, "--grace", "2h"}, command.ExitUsage, "want 0s to 1h"},
+		{[]string{swf, "--days", "-1"}, command.ExitUsage, "--days -1: want 1 or more"},
 		{[]string{swf, "--gpus", "-1"}, command.ExitUsage, "want 1 or more"},
 		{[]string{swf, "--zone", "Mars/Base"}, command.ExitUsage, "Europe/Berlin"},
 		{[]string{swf, "--hours", "Mars/Base"}, command.ExitUsage, "--hours Mars/Base"},

@@ -165,15 +165,6 @@ func (b *Backlog) protos() ([]scenario.Job, error) {
 	return s.Workload.Jobs, nil
 }
 
-// A run is made smaller until so many jobs fill it, and what takes more of the least run is refused.
-const (
-	manyJobs = 20_000
-	mostJobs = 100_000
-)
-
-// deep is how much more work there is at any time than idle time was left until then, in percent.
-const deep = 125
-
 // fill makes of the jobs a queue that never runs dry: two jobs for each slice, and then as many as the host's gaps could take, and a
 // quarter more. The error says that the jobs are too short for that.
 func fill(protos []scenario.Job, host hostwork.Log, until quantity.Instant) (out []scenario.Job, err error) {

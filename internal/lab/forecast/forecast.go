@@ -53,12 +53,6 @@ func free() []string {
 	return []string{"checkpoint", "checkpoint:10m", "workers:10s", "workers:1m", "workers:10m", "time-min", "requeue", "sjf", "nothing"}
 }
 
-// The times around a stretch: work begins a lead before it, so that it begins in full swing, and the host takes everything a tail after.
-const (
-	lead = quantity.Instant(time.Hour)
-	tail = quantity.Instant(time.Hour)
-)
-
 // setting is one set of assumptions.
 type setting struct {
 	notice   time.Duration

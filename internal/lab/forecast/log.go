@@ -108,8 +108,12 @@ func (l *Log) last(days int) *Log {
 		return l
 	}
 	out := l.Between(all-days, all)
+	which := "counts"
+	if days > 1 {
+		which = fmt.Sprintf("%d count", days)
+	}
 	out.Said = append(slices.Clone(l.Said), fmt.Sprintf(
-		"Of its %d days the last %d count, for what comes next is like what was last.", all, days))
+		"Of its %d days the last %s, for what comes next is like what was last.", all, which))
 	return out
 }
 

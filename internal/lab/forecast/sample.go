@@ -18,6 +18,21 @@ const (
 	fewestDevices = 4
 )
 
+// The times around a stretch: work begins a lead before it, so that it begins in full swing, and the host takes everything a tail after.
+const (
+	lead = quantity.Instant(time.Hour)
+	tail = quantity.Instant(time.Hour)
+)
+
+// A run is made smaller until so many jobs fill it, and what takes more of the least run is refused.
+const (
+	manyJobs = 20_000
+	mostJobs = 100_000
+)
+
+// deep is how much more work there is at any time than idle time was left until then, in percent.
+const deep = 125
+
 // size is how much of the log is played in one run: so many days of so many devices.
 type size struct{ days, devices int }
 

@@ -3,10 +3,12 @@
 package forecaster
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"io"
+	"math"
 	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -29,10 +31,12 @@ type Request struct {
 	// Zone is the time zone of clocks in the files that name none, Hours that of the hours of day that are shown; empty if nobody has said.
 	Zone, Hours string
 	GPUs        int
-	Grace       time.Duration
-	Seed        uint64
-	Quick       bool
-	Anonymize   bool
+	// Days is how many of the log's last days count; 0: all.
+	Days      int
+	Grace     time.Duration
+	Seed      uint64
+	Quick     bool
+	Anonymize bool
 	// Workers is how many runs go at once. It has no influence on the answer.
 	Workers int
 	// Progress is called with how many runs of how many are done, never twice at once; nil if not wanted.
@@ -56,6 +60,7 @@ func (r *Request) Flags(f Flags) {
 	f.StringVar(&r.Zone, "zone", "", "the time zone of clocks in the files that name none (default UTC)")
 	f.StringVar(&r.Hours, "hours", "", "the time zone of the hours of day that are shown (default that of --zone)")
 	f.IntVar(&r.GPUs, "gpus", 0, "how many GPUs there are, for a log that does not say where jobs ran; 0: as many as it says")
+	f.IntVar(&r.Days, "days", forecast.Recent, "how many of the log's last days count, as what comes next is like what was last; 0: all")
 	f.DurationVar(&r.Grace, "grace", forecast.Notice, "how long before its device is taken a filler is told (your GraceTime)")
 	f.Uint64Var(&r.Seed, "seed", 1, "draws the devices that are played, and the intervals")
 	f.BoolVar(&r.Quick, "quick", false, "leave out what each assumption is worth")
@@ -69,12 +74,16 @@ func (r *Request) Answer(ctx context.Context) (*forecast.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := forecast.Options{Table: table(), Notice: r.Grace, Seed: r.Seed, Workers: r.Workers, Quick: r.Quick, Progress: r.Progress}
+	o := forecast.Options{Table: table(), Notice: r.Grace, Seed: r.Seed, Workers: r.Workers, Quick: r.Quick, Progress: r.Progress,
+		Days: cmp.Or(r.Days, math.MaxInt)}
 	if r.Grace < 0 || r.Grace > time.Hour {
 		return nil, errkind.Errorf(errkind.Invalid, "--grace %s: want 0s to 1h", r.Grace)
 	}
 	if r.GPUs < 0 {
 		return nil, errkind.Errorf(errkind.Invalid, "--gpus %d: want 1 or more, or 0 for what the log says", r.GPUs)
+	}
+	if r.Days < 0 {
+		return nil, errkind.Errorf(errkind.Invalid, "--days %d: want 1 or more, or 0 for all", r.Days)
 	}
 	if r.Jobs != nil {
 		own, err := forecast.Own(r.Jobs.File, r.Jobs.Text)
@@ -119,8 +128,8 @@ func (r *Request) zones() (clocks, shown *time.Location, err error) {
 func zone(flag, name string) (*time.Location, error) {
 	z, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, errkind.Errorf(errkind.Invalid, "%s %s: it is no time zone that is known here; want a name such as Europe/Berlin, or UTC",
-			flag, name)
+		return nil, errkind.Errorf(errkind.Invalid, "%s %s: it is no time zone that is known here; want a name such as "+
+			"Europe/Berlin, or UTC", flag, name)
 	}
 	return z, nil
 }

@@ -73,6 +73,9 @@ func TestAnswer(t *testing.T) {
 		"zone":      {func(r *forecaster.Request) { r.Zone = "UTC" }, `"mechanism": "sja"`, unsaid},
 		"anonymize": {func(r *forecaster.Request) { r.Anonymize = true }, "jobs of your own", "mine.yml"},
 		"grace":     {func(r *forecaster.Request) { r.Grace = 2 * time.Minute }, `"noticeSeconds": 120`, ""},
+		"days":      {func(r *forecaster.Request) { r.Days = 2 }, "days the last 2 count", ""},
+		"day":       {func(r *forecaster.Request) { r.Days = 1 }, "days the last counts", ""},
+		"all days":  {func(r *forecaster.Request) { r.Days = 0 }, unsaid, "days the last"},
 		"slow":      {func(r *forecaster.Request) { r.Quick = false }, `"moved"`, ""},
 	} {
 		if got := ask(c.change); !strings.Contains(got, c.says) || c.missing != "" && strings.Contains(got, c.missing) {
@@ -93,6 +96,7 @@ func TestRefused(t *testing.T) {
 		says string
 	}{
 		"grace":   {forecaster.Request{Grace: 2 * time.Hour}, errkind.Invalid, "--grace 2h0m0s: want 0s to 1h"},
+		"days":    {forecaster.Request{Days: -1}, errkind.Invalid, "--days -1: want 1 or more"},
 		"gpus":    {forecaster.Request{GPUs: -1}, errkind.Invalid, "--gpus -1: want 1 or more"},
 		"zone":    {forecaster.Request{Zone: "Mars/Base"}, errkind.Invalid, "--zone Mars/Base: it is no"},
 		"hours":   {forecaster.Request{Hours: "Mars/Base"}, errkind.Invalid, "--hours Mars/Base: it is no"},
