@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -16,12 +17,14 @@ import (
 	"sluice.dev/sluice/internal/lab/history/prometheus"
 	"sluice.dev/sluice/internal/lab/history/slurm"
 	"sluice.dev/sluice/internal/lab/history/utilization"
+	"sluice.dev/sluice/internal/lab/live"
 	"sluice.dev/sluice/internal/lab/report"
 )
 
 // forecastFlags are those of `sluice forecast`: what is asked, and the files that the command alone opens.
 type forecastFlags struct {
 	forecaster.Request
+	liveFlags
 	jobs, html string
 	prometheus prometheusFlags
 }
@@ -55,12 +58,13 @@ a list of jobs as in a scenario (docs/scenarios.md), such as
 
   - {at: 0s, name: scan, items: {total: 1000, perItem: 10s}, startup: 20s, memory: 8Gi}
 
-` + slurm.Help(time.Now()) + "\n" + prometheus.Help() + "\n" + utilization.Help(),
+` + liveHelp + slurm.Help(time.Now()) + "\n" + prometheus.Help() + "\n" + utilization.Help(),
 		Example: "  sluice forecast sacct.txt.gz nodes.txt reservations.txt\n  sluice forecast jobs.swf.gz\n" +
 			"  sluice forecast philly.csv --gpus 800 --grace 2m --html forecast.html\n" +
 			"  sluice forecast jobs.swf --jobs mine.yml -o json\n  sluice forecast kube.json.gz\n" +
-			"  sluice forecast --prometheus http://prometheus:9090 --since 28d",
-		Args: f.prometheus.files,
+			"  sluice forecast --prometheus http://prometheus:9090 --since 28d\n" +
+			"  sluice forecast --live --record /var/lib/forecast -o json",
+		Args: f.args,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.forecast(cmd, args, &f) },
 	}
 	flags := c.Flags()
@@ -68,6 +72,7 @@ a list of jobs as in a scenario (docs/scenarios.md), such as
 	flags.StringVar(&f.html, "html", "", "also write the answer as one page with pictures to this file")
 	f.Flags(flags)
 	f.prometheus.add(flags)
+	f.liveFlags.flags(flags)
 	return a.OutputAs(c, "text", "json")
 }
 
@@ -79,19 +84,38 @@ func (a *app) forecast(cmd *cobra.Command, files []string, f *forecastFlags) err
 		}
 		f.Jobs = &forecaster.Jobs{File: f.jobs, Text: string(text)}
 	}
+	if f.live {
+		return a.forecastLive(cmd, f)
+	}
 	for _, path := range files {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			record, err := live.Files(path)
+			if err != nil {
+				return err
+			}
+			f.Files = append(f.Files, asFiles(record)...)
+			continue
+		}
 		f.Files = append(f.Files, histories.At(path))
 	}
+	return a.forecastAnswer(cmd.Context(), f)
+}
+
+// forecastAnswer prints the answer to a request.
+func (a *app) forecastAnswer(ctx context.Context, f *forecastFlags) error {
 	show, stop := a.forecastProgress()
+	if f.live { // it has a line of its own
+		show = func(string, int, int) {}
+	}
 	defer stop()
-	more, err := f.prometheus.source(cmd, show)
+	more, err := f.prometheus.source(ctx, show)
 	if err != nil {
 		return err
 	}
 	f.Workers, f.More, f.Progress = runtime.GOMAXPROCS(0), more, func(done, total int) { show("runs", done, total) }
-	answer, err := f.Answer(cmd.Context())
+	answer, err := f.Answer(ctx)
 	stop()
-	if cmd.Context().Err() != nil {
+	if ctx.Err() != nil {
 		return &command.Failure{Code: command.ExitInterrupted, Err: fmt.Errorf("interrupted: no answer")}
 	}
 	if err != nil {

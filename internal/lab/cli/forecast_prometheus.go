@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"net/http"
 	"os"
 	"strings"
@@ -44,7 +45,7 @@ func (f *prometheusFlags) files(cmd *cobra.Command, args []string) error {
 }
 
 // source puts what the Prometheus says into a book; nil where none is asked.
-func (f *prometheusFlags) source(cmd *cobra.Command, show func(what string, done, total int)) (func(*history.Book) error, error) {
+func (f *prometheusFlags) source(ctx context.Context, show func(what string, done, total int)) (func(*history.Book) error, error) {
 	if f.url == "" {
 		return nil, nil
 	}
@@ -68,5 +69,5 @@ func (f *prometheusFlags) source(cmd *cobra.Command, show func(what string, done
 		server.Token = strings.TrimSpace(string(text))
 	}
 	now := time.Now()
-	return func(b *history.Book) error { return server.Read(cmd.Context(), b, now.Add(-since), now) }, nil
+	return func(b *history.Book) error { return server.Read(ctx, b, now.Add(-since), now) }, nil
 }

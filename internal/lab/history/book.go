@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"sluice.dev/sluice/internal/core/quantity"
 )
 
 // Options of a book. The zero value takes everything from the log.
@@ -43,6 +45,8 @@ type Book struct {
 	zoned  bool
 	single string
 	nth    map[uint64]uint64
+	// watched are the times in which somebody looked at the cluster, in no order.
+	watched []Gap
 	// whole are the files that begin with the first submission. machine is how many devices the head of a log says there are.
 	whole   map[uint32]bool
 	machine int
@@ -121,6 +125,10 @@ func (b *Book) Whole(file uint32) { b.whole[file] = true }
 
 // Machine says how many devices there are in all, for a log that does not say where jobs ran.
 func (b *Book) Machine(devices int) { b.machine = max(b.machine, devices) }
+
+// Watch says that somebody looked at the cluster over [from, to), of which then all work is known. The history is of the time from the
+// first of these to the last, and free devices are not to be had where nobody looked in between. An instant is enough: [t, t).
+func (b *Book) Watch(from, to quantity.Instant) { b.watched = append(b.watched, Gap{from, to}) }
 
 // Cluster notes whose rows these are.
 func (b *Book) Cluster(name []byte) {

@@ -21,6 +21,7 @@ func (b *Book) Close() (*History, error) {
 	m := b.merge()
 	h := &History{}
 	furnish(m)
+	unobserved(b)
 	check(m)
 	if len(b.clusters) > 1 { // nodes of one would be taken for another's
 		b.Problem("the log has jobs of the clusters %s: give the rows of one (sacct -M; in a query cluster=\"...\")",
@@ -126,7 +127,11 @@ func stretch(m *merged, h *History, runs []*Row) {
 	if whole {
 		from = came
 	}
-	if from >= to { // too short to be cut out of a log that was going on
+	seen := watches(m.Book)
+	switch {
+	case len(seen) > 0:
+		from, to = seen[0].From, seen[len(seen)-1].To
+	case from >= to: // too short to be cut out of a log that was going on
 		from, to = first, max(last, to)
 	}
 	if known := m.samples.covers; known != nil {

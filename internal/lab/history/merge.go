@@ -81,6 +81,9 @@ func (b *Book) merge() *merged {
 			m.seen = max(m.seen, r.Start.Add(r.Elapsed+r.Suspended))
 		}
 	}
+	if seen := watches(b); len(seen) > 0 {
+		m.seen = max(m.seen, seen[len(seen)-1].To)
+	}
 	m.scripts()
 	for from := 0; from < len(m.runs); {
 		to := from + 1

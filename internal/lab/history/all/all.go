@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/lab/history"
 	"sluice.dev/sluice/internal/lab/history/prometheus"
+	"sluice.dev/sluice/internal/lab/history/record"
 	"sluice.dev/sluice/internal/lab/history/slurm"
 	"sluice.dev/sluice/internal/lab/history/traces"
 	"sluice.dev/sluice/internal/lab/history/utilization"
@@ -25,7 +26,7 @@ import (
 
 // Formats lists every format.
 func Formats() []history.Format {
-	return slices.Concat([]history.Format{slurm.Format(), prometheus.Format()}, utilization.Formats(), traces.Formats())
+	return slices.Concat([]history.Format{slurm.Format(), prometheus.Format(), record.Format()}, utilization.Formats(), traces.Formats())
 }
 
 // most of a file's text, in bytes, is looked at to find out what it is.

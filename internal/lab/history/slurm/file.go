@@ -1,6 +1,9 @@
 package slurm
 
-import "sluice.dev/sluice/internal/lab/history"
+import (
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/history"
+)
 
 // What is odd of more than one command's output, and what is done about it.
 const (
@@ -26,6 +29,8 @@ type file struct {
 	hosts   map[string][]int32
 	loads   map[string]load
 	current part
+	// What is read was so in [from, until); until is 0 where that is not known.
+	from, until quantity.Instant
 }
 
 // load is what a text of trackable resources says of devices.

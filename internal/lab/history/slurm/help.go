@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// fields that the dump asks for. Some versions lack some of them.
-func fields() []string {
+// Fields that the dump asks for. Some versions lack some of them.
+func Fields() []string {
 	return []string{
 		"JobIDRaw", "JobID", "User", "Account", "Partition", "QOS", "State", "Submit", "Eligible", "Start", "End", "Elapsed", "Timelimit",
 		"AllocNodes", "AllocTRES", "ReqTRES", "NodeList", "ExitCode", "Suspended", "DBIndex",
@@ -17,14 +17,19 @@ func fields() []string {
 // Check is the command that asks a version of sacct which of the fields it has: one that it does not know loses the whole dump. It prints
 // those that it lacks, and nothing if it has all.
 func Check() string {
-	return fmt.Sprintf(`for f in %s; do sacct --helpformat | grep -qiw "$f" || echo "$f"; done`, strings.Join(fields(), " "))
+	return fmt.Sprintf(`for f in %s; do sacct --helpformat | grep -qiw "$f" || echo "$f"; done`, strings.Join(Fields(), " "))
+}
+
+// Arguments are those of the sacct that prints these fields of what ran in [from, to), both as sacct takes them.
+func Arguments(delimiter, from, to string, fields []string) []string {
+	return []string{"-a", "-D", "-P", "--delimiter=" + delimiter, "-S", from, "-E", to, "-o", strings.Join(fields, ",")}
 }
 
 // Dump is the command that prints the accounting of [from, to) for Read.
 func Dump(from, to time.Time) string {
 	const day = "2006-01-02"
-	return fmt.Sprintf(`TZ=UTC SLURM_TIME_FORMAT=%%s sacct -a -D -P --delimiter=$'\x1f' -S %s -E %s -o %s | gzip > sacct.txt.gz`,
-		from.Format(day), to.Format(day), strings.Join(fields(), ","))
+	return "TZ=UTC SLURM_TIME_FORMAT=%s sacct " + strings.Join(Arguments(`$'\x1f'`, from.Format(day), to.Format(day), Fields()), " ") +
+		" | gzip > sacct.txt.gz"
 }
 
 // Help says how to get files for Read: text for a terminal.

@@ -79,6 +79,10 @@ func (f *file) absent(names []string, why history.Why, since quantity.Instant, a
 	if why == 0 {
 		return
 	}
+	if f.until != 0 {
+		f.book.Absent(history.AwayRow{Nodes: names, Away: history.Away{From: f.from, To: f.until, Why: why}})
+		return
+	}
 	if since == quantity.Never {
 		for range names {
 			f.book.Odd(downSince, downSinceDone, at)
@@ -200,6 +204,11 @@ func (r *records) reservation() {
 	if !ok || !ok2 || from == quantity.Never {
 		r.book.Odd(badRecord, leftOut, r.at)
 		return
+	}
+	if r.until != 0 {
+		if to = min(to, r.until); from >= to {
+			return
+		}
 	}
 	row := history.AwayRow{Away: history.Away{From: from, To: to, Why: history.Reserved}}
 	switch names, ok := expand([]byte(list)); {

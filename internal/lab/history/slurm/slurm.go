@@ -6,7 +6,9 @@ package slurm
 import (
 	"bytes"
 	"io"
+	"time"
 
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/history"
 )
 
@@ -64,36 +66,70 @@ const (
 
 // Read puts a file into the book.
 func Read(b *history.Book, r io.Reader, name string) error {
-	f := &file{book: b, hosts: map[string][]int32{}, loads: map[string]load{}}
-	f.clock.book = b
-	err := history.EachLine(b, r, name, func(line []byte, at history.At) {
-		if len(bytes.TrimSpace(line)) == 0 {
-			return
-		}
-		if f.mayBegin(line) {
-			if make := begins(line); make != nil {
-				f.end()
-				f.current = make(f)
-				if table, ok := f.current.(interface{ titled() }); ok {
-					table.titled()
-					return
-				}
-			}
-		}
-		if f.current == nil {
-			b.Odd(notRead, notReadDone, at)
-			return
-		}
-		f.current.line(line, at)
-	})
-	f.end()
+	lines := NewReader(b)
+	err := history.EachLine(b, r, name, lines.Line)
+	lines.Close()
 	return err
 }
 
-func (f *file) end() {
+// Reader reads what Slurm's commands printed, line by line.
+type Reader struct{ file }
+
+// NewReader reads into a book.
+func NewReader(b *history.Book) *Reader {
+	return &Reader{file{book: b, clock: clock{book: b}, hosts: map[string][]int32{}, loads: map[string]load{}}}
+}
+
+// UTC says that clocks without an offset are in UTC, whatever the book's zone is.
+func (f *Reader) UTC() { f.clock.zone = time.UTC }
+
+// Line reads the next line, which stands there in a file.
+func (f *Reader) Line(line []byte, at history.At) {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return
+	}
+	if f.mayBegin(line) {
+		if make := begins(line); make != nil {
+			f.Close()
+			f.current = make(&f.file)
+			if table, ok := f.current.(interface{ titled() }); ok {
+				table.titled()
+				return
+			}
+		}
+	}
+	if f.current == nil {
+		f.book.Odd(notRead, notReadDone, at)
+		return
+	}
+	f.current.line(line, at)
+}
+
+// Close is called behind the last line.
+func (f *Reader) Close() {
 	if f.current != nil {
 		f.current.done()
 	}
+	f.current = nil
+}
+
+// During reads what scontrol prints of a node or a reservation and was so from then until then: a state counts for this time alone, and
+// of a reservation what lies before its end.
+func (f *Reader) During(line []byte, from, until quantity.Instant, at history.At) {
+	f.Close()
+	f.from, f.until = from, until
+	f.Line(line, at)
+	f.Close()
+	f.until = 0
+}
+
+// Ended says that a job (JobIDRaw) which began then was gone from the queue at end, whatever accounting says of it.
+func (f *Reader) Ended(job string, start, end quantity.Instant) bool {
+	n, ok := jobNumber([]byte(job))
+	if ok {
+		f.book.Batch(history.BatchRow{Raw: n, Start: start, End: end})
+	}
+	return ok
 }
 
 // mayBegin says cheaply whether a line may begin a part: rows of jobs begin with a number mostly.

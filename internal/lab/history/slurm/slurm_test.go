@@ -486,7 +486,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s is missing in\n%s", want, text)
 		}
 	}
-	if h := header([]byte(strings.Join(fields(), "\x1f"))); h == nil || h.width != len(fields()) || !h.has(colDBIndex) {
+	if h := header([]byte(strings.Join(Fields(), "\x1f"))); h == nil || h.width != len(Fields()) || !h.has(colDBIndex) {
 		t.Error("the dump that the help asks for is not read")
 	}
 }
