@@ -42,10 +42,10 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast airlock incentives scale peers versitygw kube kube-soak kube-bench kube-assets kubelet soak kills planted mutants vmtest generate definitions chart image golden hooks clean
+.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast forecast-page forecast-page-test airlock incentives scale peers versitygw kube kube-soak kube-bench kube-assets kubelet soak kills planted mutants vmtest generate definitions chart image golden hooks clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
 
 # With a C compiler sluice can talk to NVIDIA's driver (NVML); without one, or with CGO_ENABLED=0, it has simulated slices
 # alone and says so. The driver's header marks old calls as deprecated, which is not our news.
@@ -89,8 +89,9 @@ format: ## fail if a file is not gofmt'd, and name it
 	@bad="$$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 -r ls -d 2>/dev/null | xargs -r gofmt -l)"; \
 	if [ -n "$$bad" ]; then printf 'not formatted (run gofmt -w on them):\n%s\n' "$$bad"; exit 1; fi
 
-vet: ## go vet for another system: nodes are Linux, the client is not. Here lint does it
+vet: ## go vet for other systems: nodes are Linux, the client is not, and a forecast runs in a browser too. Here lint does it
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./...
+	GOOS=js GOARCH=wasm CGO_ENABLED=0 $(GO) vet ./internal/lab/cli/web
 
 lint: $(GOLANGCI) ## golangci-lint with .golangci.yml, without build tags and with all
 	$(GOLANGCI) run ./...
@@ -125,6 +126,14 @@ leftover: ## fill the gaps of a host scheduler and rewrite docs/leftover.md (mak
 
 forecast: ## forecast weeks of published logs, and rewrite docs/forecast.md (make forecast DATA=../traces; about a minute on two cores)
 	$(GO) run ./bench/forecast -data "$(DATA)"
+
+forecast-page: ## build dist/forecast: `sluice forecast` as one page that runs in a browser and sends nothing (about a minute the first time)
+	@mkdir -p .tmp
+	GOOS=js GOARCH=wasm CGO_ENABLED=0 $(BUILD) -o .tmp/forecast.wasm ./internal/lab/cli/web
+	$(GO) run ./internal/lab/cli/web -program .tmp/forecast.wasm -glue "$$($(GO) env GOROOT)/lib/wasm/wasm_exec.js" -version "$(VERSION)" -out dist/forecast
+
+forecast-page-test: build forecast-page ## hold that page in a real Chromium against the command (skipped without one, unless SLUICE_BROWSER=require; some two minutes)
+	cd tools/browser && CGO_ENABLED=0 GOWORK=off SLUICE_DATA="$(if $(DATA),$(abspath $(DATA)))" $(GO) test -count=1 -timeout 20m -v ./...
 
 airlock: ## let memory storms blow under Airlock and under what others have, and rewrite docs/airlock.md (about 8 minutes on two cores)
 	$(GO) run ./bench/airlock
@@ -195,7 +204,7 @@ hooks: ## have git check the subject of each commit that you make here
 	git config core.hooksPath .githooks
 
 clean: ## remove what make built
-	rm -rf bin .tmp .demo
+	rm -rf bin .tmp .demo dist
 
 $(GOLANGCI):
 	@mkdir -p $(TOOLS)

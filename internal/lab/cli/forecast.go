@@ -77,6 +77,9 @@ a list of jobs as in a scenario (docs/scenarios.md), such as
 }
 
 func (a *app) forecast(cmd *cobra.Command, files []string, f *forecastFlags) error {
+	if err := f.Check(); err != nil {
+		return command.Usage("%w", err)
+	}
 	if f.jobs != "" {
 		text, err := os.ReadFile(f.jobs)
 		if err != nil {

@@ -67,28 +67,37 @@ func (r *Request) Flags(f Flags) {
 	f.BoolVar(&r.Anonymize, "anonymize", false, "hash the names of partitions and kinds of GPUs, with a key that is thrown away")
 }
 
+// Check finds what is wrong with a flag: an error of kind Invalid that names it.
+func (r *Request) Check() error {
+	if r.Grace < 0 || r.Grace > time.Hour {
+		return errkind.Errorf(errkind.Invalid, "--grace %s: want 0s to 1h", r.Grace)
+	}
+	if r.GPUs < 0 {
+		return errkind.Errorf(errkind.Invalid, "--gpus %d: want 1 or more, or 0 for what the log says", r.GPUs)
+	}
+	if r.Days < 0 {
+		return errkind.Errorf(errkind.Invalid, "--days %d: want 1 or more, or 0 for all", r.Days)
+	}
+	_, _, err := r.zones()
+	return err
+}
+
 // Answer reads the files and plays what is asked. Errors are of kind Invalid where a flag or what is in the files is wrong, those of
 // opening a file, and the context's.
 func (r *Request) Answer(ctx context.Context) (*forecast.Answer, error) {
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
 	clocks, shown, err := r.zones()
 	if err != nil {
 		return nil, err
 	}
 	o := forecast.Options{Table: table(), Notice: r.Grace, Seed: r.Seed, Workers: r.Workers, Quick: r.Quick, Progress: r.Progress,
 		Days: cmp.Or(r.Days, math.MaxInt)}
-	if r.Grace < 0 || r.Grace > time.Hour {
-		return nil, errkind.Errorf(errkind.Invalid, "--grace %s: want 0s to 1h", r.Grace)
-	}
-	if r.GPUs < 0 {
-		return nil, errkind.Errorf(errkind.Invalid, "--gpus %d: want 1 or more, or 0 for what the log says", r.GPUs)
-	}
-	if r.Days < 0 {
-		return nil, errkind.Errorf(errkind.Invalid, "--days %d: want 1 or more, or 0 for all", r.Days)
-	}
 	if r.Jobs != nil {
-		own, err := forecast.Own(r.Jobs.File, r.Jobs.Text)
-		if err != nil {
-			return nil, err
+		own, wrong := forecast.Own(r.Jobs.File, r.Jobs.Text)
+		if wrong != nil {
+			return nil, wrong
 		}
 		o.Backlogs = []forecast.Backlog{own}
 	}
