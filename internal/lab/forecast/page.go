@@ -106,8 +106,8 @@ func (o *Outcome) table() table {
 func (m *Measured) sentences() []string {
 	used := "none was busy for a minute or more."
 	if m.Used > 0 {
-		used = fmt.Sprintf("%s were busy, for a minute or more at a time: somebody works past the scheduler, and this was taken out of the "+
-			"gaps.", amount(m.Used))
+		used = fmt.Sprintf("%s were busy, for a minute or more at a time: somebody works past the scheduler, and this was taken out of "+
+			"the gaps.", amount(m.Used))
 	}
 	return []string{
 		fmt.Sprintf("Measured: %d devices, %s of all time of all devices. Of the time that jobs held them %s was idle, in stretches of a "+

@@ -28,7 +28,8 @@ func BenchmarkRead(b *testing.B) {
 	for p := range 1000 {
 		from := p * (week - 2000) / 1000
 		labels := fmt.Sprintf(`"namespace":"x","pod":"p%[1]d","uid":"u%[1]d"`, p)
-		series(fmt.Sprintf(`"__name__":%q,%s,"container":"c","node":"n%d","resource":"nvidia_com_gpu"`, requests, labels, p%100), from, from+1000)
+		series(fmt.Sprintf(`"__name__":%q,%s,"container":"c","node":"n%d","resource":"nvidia_com_gpu"`, requests, labels, p%100), from,
+			from+1000)
 		text.WriteString(",")
 		series(`"__name__":"kube_pod_start_time",`+labels, from, from+1000)
 		text.WriteString(strings.Repeat(",", min(1, 999-p)))

@@ -403,8 +403,8 @@ func (c *closing) say() {
 	step := time.Duration(c.step) * time.Millisecond
 	if c.roughStarts+c.roughEnds > 0 {
 		c.book.Assume(fmt.Sprintf("of %d starts of Pods %d, and of %d ends %d, are known to the %s between samples alone: "+
-			"a Pod is taken to hold its devices from the sample that first has it to the one that has it no more, and one that came and went "+
-			"between two is missing", c.starts, c.roughStarts, c.ends, c.roughEnds, step))
+			"a Pod is taken to hold its devices from the sample that first has it to the one that has it no more, and one that came and "+
+			"went between two is missing", c.starts, c.roughStarts, c.ends, c.roughEnds, step))
 	}
 	if c.shares {
 		c.book.Assume("a share of a GPU (time-slicing) counts as a whole device: what is left of the device is not counted as idle")
