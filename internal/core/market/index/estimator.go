@@ -88,11 +88,32 @@ func (e *Estimator) Cut(j *Job, s *window.Slice, start, end quantity.Instant) (a
 func (e *Estimator) Within(j *Job, s *window.Slice, start, end quantity.Instant) atomizer.Window {
 	w := e.Window(j, s.Class(), start, end)
 	if safe := s.Safe(start); safe < w.End && j.Spec().Divisible() && j.Loses() {
-		if safe = max(safe, start.Add(j.Least(s.Class()))); safe < w.End {
+		if safe = max(safe, start.Add(e.least(j, s.Class()))); safe < w.End {
 			w.End, w.Open = safe, true
 		}
 	}
 	return w
+}
+
+// least is the shortest window of a class that a job can use, by its atomizer: the same whether the index has it or not, or what a job is
+// cut would depend on what the index happened to know. Where no window that a job can be offered is long enough it is the longest.
+func (e *Estimator) least(j *Job, c *window.Class) time.Duration {
+	if need, ok := j.need(c); ok {
+		return need
+	}
+	v, longest := j.View(), e.Longest(j)
+	yes := func(d time.Duration) bool {
+		_, r := atomizer.Fit(&v, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec()), End: quantity.Instant(d)})
+		return r.Why == atomizer.Interested
+	}
+	guess := atomizer.LeastWindow(&v, max(1, c.SpeedOf(j.Spec())))
+	if guess > longest || !yes(guess) {
+		guess = 0
+	}
+	if guess == 0 && !yes(longest) {
+		return longest
+	}
+	return leastLength(yes, guess, longest)
 }
 
 // Window is what a job sees of [start, end): bounded by its queue's maxWindow and, where no end is known, the horizon.

@@ -152,13 +152,12 @@ func (j *Job) knownLate() bool { return j.dueSlot == 0 && j.due != quantity.Neve
 // unsold says whether nothing was ever sold to a job.
 func (j *Job) unsold() bool { return j.Busy() == 0 && j.Attained() == 0 && j.Served() == 0 }
 
-// Least is the shortest window of a class that it can use.
-func (j *Job) Least(c *window.Class) time.Duration {
+// need is the shortest window of a class that it can use, if the index has that and it is as it was examined.
+func (j *Job) need(c *window.Class) (time.Duration, bool) {
 	if e := &j.entry; e.indexed && !bool(j.stale) && c.At() < len(e.answers) && e.answers[c.At()].need < window.Endless {
-		return e.answers[c.At()].need
+		return e.answers[c.At()].need, true
 	}
-	v := j.View()
-	return atomizer.LeastWindow(&v, max(1, c.SpeedOf(j.Spec())))
+	return 0, false
 }
 
 // CountIn counts a round that only jobs which have changed were asked in, for a window of a class and length that the job lost or

@@ -58,7 +58,8 @@ func (x *Interest) offer(now quantity.Instant, s *window.Slice, w *window.Window
 	late, cost := x.lateFor(now, j, s, w, list, full || t != nil)
 	if late != nil {
 		j = late
-		p, _ = x.est.Fit(j, s.Class(), now, w.End())
+		p, _ = x.est.Cut(j, s, now, w.End())
+		cost = min(cost, s.Class().Cost(p.Length)) // of a gap that may end sooner it takes less than it may have
 	}
 	if full {
 		if j != nil && j.Entry().Indexed() {

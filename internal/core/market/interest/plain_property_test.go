@@ -54,6 +54,10 @@ func TestTheMechanismDecidesAsThePlainOneDoes(t *testing.T) {
 				w.offer(fmt.Sprint("s", i), gib, speed, protocol.Gap{Start: now, End: quantity.Never})
 			})
 		}
+		for i := range worlds[0].slices {
+			lasts := time.Duration(max(0, rapid.IntRange(-200, 200).Draw(t, "lasts"))) * time.Second
+			both(func(w *world) { w.slices[i].Supply.(*markettest.Slice).Lasts = lasts })
+		}
 		agents := rapid.Bool().Draw(t, "agents")
 		submit := func() {
 			s := markettest.Spec(t, rapid.IntRange(0, 999).Draw(t, "spec"))
@@ -76,6 +80,7 @@ func TestTheMechanismDecidesAsThePlainOneDoes(t *testing.T) {
 			s.Safe, _ = trp.Compile(s.Profile, s.Total, s.Theta)
 			s.External = agents && s.Divisible() && rapid.IntRange(0, 2).Draw(t, "agent") == 0
 			d := markettest.Job{Of: s, Came: now.Add(-time.Duration(rapid.IntRange(0, 3).Draw(t, "age")) * time.Second),
+				Losing:  rapid.Bool().Draw(t, "losing"),
 				Moves:   rapid.IntRange(0, 4).Draw(t, "volatile") == 0,
 				Longest: time.Duration(rapid.IntRange(0, 2).Draw(t, "longest")) * 3 * time.Minute}
 			d.Learned.Trust = protocol.Trust{Error: rapid.Int64Range(0, 900_000).Draw(t, "error"),
@@ -104,6 +109,13 @@ func TestTheMechanismDecidesAsThePlainOneDoes(t *testing.T) {
 				both(func(w *world) {
 					w.jobs[i].Demand.(*markettest.Job).Paused = pause
 					w.Changed(w.jobs[i])
+				})
+			case kind == 8 && rapid.IntRange(0, 2).Draw(t, "learned") == 0:
+				i := rapid.IntRange(0, len(worlds[0].slices)-1).Draw(t, "slice")
+				lasts := time.Duration(rapid.IntRange(0, 200).Draw(t, "lasts")) * time.Second
+				both(func(w *world) {
+					w.slices[i].Supply.(*markettest.Slice).Lasts = lasts
+					w.InvalidateSlice(w.slices[i])
 				})
 			case kind == 8:
 				i := rapid.IntRange(0, len(worlds[0].slices)-1).Draw(t, "slice")

@@ -119,7 +119,8 @@ func (p *Plain) offer(now quantity.Instant, s *window.Slice, w *window.Window, t
 	late, cost := p.late.Entitled(now, lateness.First(now, p.able(now, s, w, !full && t == nil)), j, s.Class(), w)
 	if late != nil {
 		j = late
-		cut, _ = p.est.Fit(j, s.Class(), now, w.End())
+		cut, _ = p.est.Cut(j, s, now, w.End())
+		cost = min(cost, s.Class().Cost(cut.Length))
 	}
 	p.seen[w.ID()] = p.index.Generation()
 	if j == nil {

@@ -22,6 +22,7 @@ type Job struct {
 	Came, Got, Rests   quantity.Instant
 	Learned            protocol.Learned
 	Paused, Moves      bool
+	Losing             bool // most of its work is lost where a window ends early
 	Avoided            *window.Slice
 	Sales              func() int // how many there were; its trust moves with them
 	Longest            time.Duration
@@ -55,7 +56,7 @@ func (d *Job) RestsUntil() quantity.Instant { return d.Rests }
 func (d *Job) Volatile() bool { return d.Moves || d.Avoided != nil }
 
 // Loses is index.Demand's.
-func (d *Job) Loses() bool { return false }
+func (d *Job) Loses() bool { return d.Losing }
 
 // Agent is index.Demand's.
 func (d *Job) Agent() protocol.Address {
@@ -110,6 +111,8 @@ type Slice struct {
 	ID   job.SliceID
 	On   job.NodeID
 	Gaps []protocol.Gap
+	// Lasts is how long a piece on it is likely to last; 0: for ever.
+	Lasts time.Duration
 }
 
 // Name is window.Supply's.
@@ -122,7 +125,12 @@ func (s *Slice) Node() job.NodeID { return s.On }
 func (s *Slice) Usable() bool { return true }
 
 // Safe is window.Supply's.
-func (s *Slice) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
+func (s *Slice) Safe(start quantity.Instant) quantity.Instant {
+	if s.Lasts == 0 {
+		return quantity.Never
+	}
+	return start.Add(s.Lasts)
+}
 
 // Unsold is window.Supply's.
 func (s *Slice) Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap {
