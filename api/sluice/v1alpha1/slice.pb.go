@@ -1478,7 +1478,9 @@ type Span struct {
 	UsedStart *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=used_start,json=usedStart,proto3" json:"used_start,omitempty"`
 	UsedEnd   *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=used_end,json=usedEnd,proto3" json:"used_end,omitempty"`
 	// Who reserved the time, or who holds it.
-	Note          string `protobuf:"bytes,12,opt,name=note,proto3" json:"note,omitempty"`
+	Note string `protobuf:"bytes,12,opt,name=note,proto3" json:"note,omitempty"`
+	// When the first unit was reported complete; unset: it is not known.
+	FirstProgress *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=first_progress,json=firstProgress,proto3" json:"first_progress,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1595,6 +1597,13 @@ func (x *Span) GetNote() string {
 		return x.Note
 	}
 	return ""
+}
+
+func (x *Span) GetFirstProgress() *timestamppb.Timestamp {
+	if x != nil {
+		return x.FirstProgress
+	}
+	return nil
 }
 
 var File_sluice_v1alpha1_slice_proto protoreflect.FileDescriptor
@@ -1742,7 +1751,7 @@ const file_sluice_v1alpha1_slice_proto_rawDesc = "" +
 	"\x05share\x18\x04 \x01(\x01R\x05share\"i\n" +
 	"\fSliceHistory\x12,\n" +
 	"\x05slice\x18\x01 \x01(\v2\x16.sluice.v1alpha1.SliceR\x05slice\x12+\n" +
-	"\x05spans\x18\x02 \x03(\v2\x15.sluice.v1alpha1.SpanR\x05spans\"\xa5\x04\n" +
+	"\x05spans\x18\x02 \x03(\v2\x15.sluice.v1alpha1.SpanR\x05spans\"\xe8\x04\n" +
 	"\x04Span\x125\n" +
 	"\x04kind\x18\x01 \x01(\x0e2!.sluice.v1alpha1.Reservation.KindR\x04kind\x120\n" +
 	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
@@ -1757,7 +1766,8 @@ const file_sluice_v1alpha1_slice_proto_rawDesc = "" +
 	"used_start\x18\n" +
 	" \x01(\v2\x1a.google.protobuf.TimestampR\tusedStart\x125\n" +
 	"\bused_end\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\ausedEnd\x12\x12\n" +
-	"\x04note\x18\f \x01(\tR\x04noteB6Z4sluice.dev/sluice/api/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
+	"\x04note\x18\f \x01(\tR\x04note\x12A\n" +
+	"\x0efirst_progress\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\rfirstProgressB6Z4sluice.dev/sluice/api/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
 
 var (
 	file_sluice_v1alpha1_slice_proto_rawDescOnce sync.Once
@@ -1838,11 +1848,12 @@ var file_sluice_v1alpha1_slice_proto_depIdxs = []int32{
 	1,  // 38: sluice.v1alpha1.Span.until:type_name -> sluice.v1alpha1.Reservation.Kind
 	16, // 39: sluice.v1alpha1.Span.used_start:type_name -> google.protobuf.Timestamp
 	16, // 40: sluice.v1alpha1.Span.used_end:type_name -> google.protobuf.Timestamp
-	41, // [41:41] is the sub-list for method output_type
-	41, // [41:41] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	16, // 41: sluice.v1alpha1.Span.first_progress:type_name -> google.protobuf.Timestamp
+	42, // [42:42] is the sub-list for method output_type
+	42, // [42:42] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_slice_proto_init() }

@@ -47,6 +47,8 @@ type Span struct {
 	Until protocol.ReservationKind
 	// Used is the time the process really ran within a lease.
 	UsedStart, UsedEnd quantity.Instant
+	// FirstProgress is when the first unit was reported complete, 0 if that is not known.
+	FirstProgress quantity.Instant
 }
 
 // About is what the daemon is and where it stands.

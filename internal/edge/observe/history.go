@@ -115,7 +115,7 @@ func ended(s *status.Span, now quantity.Instant, r *job.Result) {
 	s.Outcome = r.Outcome.String()
 	end := cmp.Or(r.End, now)
 	if r.Start != 0 {
-		s.UsedStart, s.UsedEnd = r.Start, end
+		s.UsedStart, s.UsedEnd, s.FirstProgress = r.Start, end, r.FirstProgress
 	}
 	if end != 0 {
 		s.End = max(s.Start, min(s.End, end))

@@ -41,7 +41,7 @@ func scene(o *Observer) {
 	o.Fact(15*sec, &protocol.Fact{Kind: protocol.SubjobStarted, Token: token, At: 15 * sec})
 	o.Fact(28*sec, &protocol.Fact{Kind: protocol.SubjobEnded, Token: token,
 		Body: &protocol.SubjobEnd{Result: &job.Result{Outcome: job.Yielded, Progress: 7,
-			Start: 15 * sec, End: 28 * sec}}})
+			Start: 15 * sec, End: 28 * sec, FirstProgress: 17 * sec}}})
 	drain := protocol.Reservation{ID: 4, Kind: protocol.ForDrain, Slice: slice.ID, Start: 50 * sec, End: 60 * sec, Source: "me"}
 	o.Stepped(protocol.Zone, time.Millisecond)
 	o.Message(28*sec, offer(3, []protocol.Reservation{drain}, protocol.Gap{Start: 28 * sec, End: 50 * sec, Until: protocol.ForDrain}))
@@ -175,7 +175,7 @@ func TestHistory(t *testing.T) {
 		{Start: 10 * sec, End: 15 * sec, Until: protocol.ForLease},
 		{Kind: protocol.ForLease, Start: 15 * sec, End: 28 * sec, Job: "j", Token: token, Range: job.Range{To: 9},
 			Committed: job.Range{To: 7},
-			Outcome:   "yielded", UsedStart: 15 * sec, UsedEnd: 28 * sec},
+			Outcome:   "yielded", UsedStart: 15 * sec, UsedEnd: 28 * sec, FirstProgress: 17 * sec},
 		{Start: 28 * sec, End: 50 * sec, Until: protocol.ForDrain},
 		{Kind: protocol.ForDrain, Start: 50 * sec, End: 60 * sec, Outcome: "me"},
 	}

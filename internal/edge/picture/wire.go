@@ -57,7 +57,7 @@ func spanFromWire(p *pb.Span) (status.Span, error) {
 	return status.Span{
 		Kind: kind, Start: instant(p.GetStart(), 0), End: instant(p.GetEnd(), quantity.Never), Job: job.ID(p.GetJob()), Token: token,
 		Range: units(p.GetRange()), Committed: units(p.GetCommitted()), Outcome: cmp.Or(pb.Word(p.GetOutcome()), p.GetNote()), Until: until,
-		UsedStart: instant(p.GetUsedStart(), 0), UsedEnd: instant(p.GetUsedEnd(), 0),
+		UsedStart: instant(p.GetUsedStart(), 0), UsedEnd: instant(p.GetUsedEnd(), 0), FirstProgress: instant(p.GetFirstProgress(), 0),
 	}, nil
 }
 

@@ -232,7 +232,7 @@ func sliceHistoryMessage(h *SliceHistory) *pb.SliceHistory {
 			Kind: reservationKind(s.Kind), Start: stamp(s.Start), End: stamp(s.End), Job: string(s.Job), Subjob: token(s.Token),
 			Range: span(s.Range), Committed: span(s.Committed), Outcome: pb.Value[pb.Subjob_Outcome](s.Outcome),
 			Until:     reservationKind(s.Until),
-			UsedStart: stamp(s.UsedStart), UsedEnd: stamp(s.UsedEnd),
+			UsedStart: stamp(s.UsedStart), UsedEnd: stamp(s.UsedEnd), FirstProgress: stamp(s.FirstProgress),
 		}
 		if s.Kind != protocol.ForLease {
 			out.Note = s.Outcome

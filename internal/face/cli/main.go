@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
 	"sluice.dev/sluice/internal/face/cli/daemon"
@@ -33,8 +34,9 @@ type Deps struct {
 	Args []string
 	// Sim makes the commands of simulations; nil: this build has none.
 	Sim func(*command.App) *cobra.Command
-	// Forecast makes the command that plays a cluster's own log; nil: this build has none.
-	Forecast func(*command.App) *cobra.Command
+	// Forecast makes the command that plays a cluster's own log; nil: this build has none. It may ask the daemon for its mechanism and its
+	// record of the recent past.
+	Forecast func(run *command.App, past func(context.Context) (string, status.History, error)) *cobra.Command
 	// Operator makes the command of an operator of a Kubernetes cluster; nil: this build has none.
 	Operator func(*command.App) *cobra.Command
 	// Open starts a daemon's parts for `sluice up`; nil: this build has no daemon.
@@ -155,10 +157,11 @@ func (d *Deps) operatorCmds(a *session.Session) []*cobra.Command {
 
 // simCmds are the commands of simulations, if this build has them.
 func (d *Deps) simCmds(a *session.Session) (out []*cobra.Command) {
-	for _, build := range []func(*command.App) *cobra.Command{d.Forecast, d.Sim} {
-		if build != nil {
-			out = append(out, build(a.App))
-		}
+	if d.Forecast != nil {
+		out = append(out, d.Forecast(a.App, func(ctx context.Context) (string, status.History, error) { return nodes.Past(ctx, a) }))
+	}
+	if d.Sim != nil {
+		out = append(out, d.Sim(a.App))
 	}
 	return out
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/terminal"
 	"sluice.dev/sluice/internal/lab/cli/forecaster"
@@ -25,12 +26,13 @@ import (
 type forecastFlags struct {
 	forecaster.Request
 	liveFlags
+	checkFlags
 	jobs, html string
 	prometheus prometheusFlags
 }
 
 // ForecastCommand is `sluice forecast`.
-func ForecastCommand(run *command.App) *cobra.Command {
+func ForecastCommand(run *command.App, past func(context.Context) (string, status.History, error)) *cobra.Command {
 	a := &app{run}
 	var f forecastFlags
 	c := &cobra.Command{
@@ -58,14 +60,20 @@ a list of jobs as in a scenario (docs/scenarios.md), such as
 
   - {at: 0s, name: scan, items: {total: 1000, perItem: 10s}, startup: 20s, memory: 8Gi}
 
-` + liveHelp + slurm.Help(time.Now()) + "\n" + prometheus.Help() + "\n" + utilization.Help(),
+` + liveHelp + checkHelp + slurm.Help(time.Now()) + "\n" + prometheus.Help() + "\n" + utilization.Help(),
 		Example: "  sluice forecast sacct.txt.gz nodes.txt reservations.txt\n  sluice forecast jobs.swf.gz\n" +
 			"  sluice forecast philly.csv --gpus 800 --grace 2m --html forecast.html\n" +
 			"  sluice forecast jobs.swf --jobs mine.yml -o json\n  sluice forecast kube.json.gz\n" +
 			"  sluice forecast --prometheus http://prometheus:9090 --since 28d\n" +
-			"  sluice forecast --live --record /var/lib/forecast -o json",
+			"  sluice forecast --live --record /var/lib/forecast -o json\n" +
+			"  sluice forecast --check before.json --backlog training",
 		Args: f.args,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.forecast(cmd, args, &f) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.check != "" {
+				return checkForecast(cmd.Context(), run, &f.checkFlags, past)
+			}
+			return a.forecast(cmd, args, &f)
+		},
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.jobs, "jobs", "", "a file with your own backlog: a list of jobs as in a scenario")
@@ -73,6 +81,7 @@ a list of jobs as in a scenario (docs/scenarios.md), such as
 	f.Flags(flags)
 	f.prometheus.add(flags)
 	f.liveFlags.flags(flags)
+	f.checkFlags.flags(flags)
 	return a.OutputAs(c, "text", "json")
 }
 
@@ -88,7 +97,7 @@ func (a *app) forecast(cmd *cobra.Command, files []string, f *forecastFlags) err
 		f.Jobs = &forecaster.Jobs{File: f.jobs, Text: string(text)}
 	}
 	if f.live {
-		return a.forecastLive(cmd, f)
+		return watchForecast(a, cmd, f)
 	}
 	for _, path := range files {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {

@@ -42,6 +42,9 @@ func (f *liveFlags) flags(flags *pflag.FlagSet) {
 
 // args says what is wrong with a command line.
 func (f *forecastFlags) args(cmd *cobra.Command, args []string) error {
+	if done, err := f.checkFlags.args(cmd, args); done {
+		return err
+	}
 	if !f.live {
 		for _, name := range []string{"once", "record", "every"} {
 			if cmd.Flags().Changed(name) {
@@ -76,8 +79,8 @@ func (f *liveFlags) dir(getenv func(string) string) (string, error) {
 	return "", command.Usage("--record: want a directory: neither XDG_STATE_HOME nor HOME says where state is kept")
 }
 
-// forecastLive watches, or answers once.
-func (a *app) forecastLive(cmd *cobra.Command, f *forecastFlags) error {
+// watchForecast watches, or answers once.
+func watchForecast(a *app, cmd *cobra.Command, f *forecastFlags) error {
 	path, err := f.dir(a.Getenv)
 	if err != nil {
 		return err

@@ -107,5 +107,6 @@ func spanColumns(a *session.Session) []command.Column[stretch] {
 		{Key: "until", Head: "ENDED-BY", Value: func(s stretch) any { return pb.Word(s.Until) }},
 		{Key: "usedStart", Value: func(s stretch) any { return show.Stamp(s.UsedStart) }},
 		{Key: "usedEnd", Value: func(s stretch) any { return show.Stamp(s.UsedEnd) }},
+		{Key: "firstProgress", Value: func(s stretch) any { return show.Stamp(s.FirstProgress) }},
 	}
 }
