@@ -208,8 +208,8 @@ func Alone(g gate.Config, z zone.Config, n node.Config) Config {
 	return Config{Gate: g, Zones: []zone.Config{z}, Nodes: []node.Config{n}}
 }
 
-// Build returns what makes fresh actors with this configuration, as often as it is called. The error lists everything
-// that is wrong with the configuration.
+// Build returns a function that makes fresh actors with this configuration at every call. The error lists everything that is wrong with the
+// configuration.
 func (c Config) Build() (func() actor.Set, error) {
 	if _, err := c.make(); err != nil {
 		return nil, err

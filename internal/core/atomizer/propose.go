@@ -64,7 +64,8 @@ type proposal struct {
 // full says whether there are as many variants as are wanted.
 func (p *proposal) full() bool { return len(p.out) == p.most }
 
-// add appends a piece that begins at start, unless there are enough or it could be sold twice with another (see Propose).
+// add appends a piece that begins at start, unless there are enough variants, or an earlier one shares units with it and does not overlap
+// it in time: clearing could then sell those units twice.
 func (p *proposal) add(x Piece, start quantity.Instant, option string) {
 	if p.full() || start < p.window.Start || start.Add(x.Length) > p.window.End {
 		return

@@ -61,7 +61,8 @@ func (b *book) shut(keys *Keys, since quantity.Instant, length time.Duration, cu
 	})
 }
 
-// residual is that of the most special kind which knows enough.
+// residual is the remaining length by the curve of the most specific key that has enough data. If none has, it is that of the most general
+// key at the greatest age for which that one has.
 func (b *book) residual(keys *Keys, now quantity.Instant, age time.Duration, alpha int64) (time.Duration, bool) {
 	for _, key := range keys {
 		if k := b.curves[key]; k != nil {

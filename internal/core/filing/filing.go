@@ -56,7 +56,8 @@ func New[T any](cfg Config, retry time.Duration) *Tray[T] {
 	return &Tray[T]{cfg: cfg.WithDefaults(), away: outbox.New[*Sheet[T]](retry, mostFiled)}
 }
 
-// Put makes a job that ended then leave in its time. was is its present sheet, nil for none. A nil tray holds nothing.
+// Put adds a job that ended at ended. It is due for the archive cfg.Keep later, or sooner if the tray has more than cfg.Most. was is the
+// job's sheet if it is in the tray already (nothing changes then), else nil. A nil tray holds nothing.
 func (t *Tray[T]) Put(was *Sheet[T], of T, ended quantity.Instant) *Sheet[T] {
 	if t == nil || was != nil {
 		return was

@@ -228,10 +228,10 @@ func (f *Floor) Contenders(now quantity.Instant, c *window.Class, length time.Du
 	return f.index.Contenders(now, c, length, n, out)
 }
 
-// Slices are all that there are, by capacity, then id. They are only read, and good until the next Place.
+// Slices returns all slices, sorted by capacity, then id. Read only; valid until the next Place.
 func (f *Floor) Slices() []*window.Slice { return f.board.Slices() }
 
-// Classes are those of all slices that ever were. They are only read.
+// Classes returns the classes of all slices, of removed ones too. Read only.
 func (f *Floor) Classes() []*window.Class { return f.board.Classes() }
 
 // Unsold is the slice's time that is for sale, as from now on.

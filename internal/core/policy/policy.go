@@ -54,7 +54,7 @@ const (
 	// Still: never, on slices of one speed. The order reads neither Used and Offered nor the queue's share, and laxity only
 	// as a difference: that of all jobs shrinks alike.
 	Still Motion = iota + 1
-	// WithinQueue: as Still between jobs of one queue; between queues with what the queues have had.
+	// WithinQueue: as Still between jobs of one queue; between jobs of two queues whenever what these queues have had changes.
 	WithinQueue
 	// ByClass: as Still, but it reads Index, which is another on each class of slices. Such a policy is an Indexer.
 	ByClass

@@ -74,7 +74,7 @@ type Sale struct {
 	Members []Member
 }
 
-// Extent is a subjob with another range and end. Peak is that of all of the range; zero: as it was.
+// Extent is a new range and end for a subjob. Peak is its peak over the whole new range; zero: unchanged.
 type Extent struct {
 	Range job.Range
 	End   quantity.Instant

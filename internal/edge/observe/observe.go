@@ -133,10 +133,10 @@ func (o *Observer) Strained(g status.Guard, s status.Strain) {
 	o.metrics.memory.count(g.Level == "" || g.Level == memoryOff, &s)
 }
 
-// Negotiated gets what the market has counted since the daemon came up, as often as anything may have changed.
+// Negotiated records what the market has counted since the daemon started. It is called whenever a count may have changed.
 func (o *Observer) Negotiated(n status.Negotiation) { o.metrics.market.count(n) }
 
-// Filed gets every durable change of the archive: how long it took, how many parts were filed and how many jobs purged.
+// Filed records one durable change of the archive: how long it took, how many parts were filed and how many jobs purged.
 func (o *Observer) Filed(took time.Duration, parts, purged int) {
 	a := &o.metrics.archive
 	a.change.Observe(took.Seconds())

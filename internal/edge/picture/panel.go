@@ -36,7 +36,7 @@ func (p Panel) measured() quantity.Instant {
 // cut says whether the shares end before the history does.
 func (p Panel) cut() bool { return p.measured() < p.History.To }
 
-// Share is that of all slices of the panel together, over what is measured.
+// Share is how much of the available time of all the panel's slices was used, over the part of the history that is measured.
 func (p Panel) Share() Share {
 	h := p.History
 	h.To = p.measured()

@@ -21,9 +21,9 @@ type Field struct {
 	Doc string
 	// Example is what may be written, in YAML's flow style.
 	Example string
-	// need: the key must be there.
+	// Need: the key must be there.
 	Need bool
-	// Unset says what counts without the key, where the form's default does not.
+	// Unset says what applies when the key is missing, if the form's default does not say it.
 	Unset string
 	// Of names the kinds of work that have the key; none: all.
 	Of []string

@@ -35,7 +35,7 @@ func (v Value) AsChoice() int { return v.Choice(v.Form.Words...) }
 // AsText reads a text as its form says.
 func (v Value) AsText() string { return v.Text(v.Form.want, "") }
 
-// AsPlain and asMapping are the value in one of the two forms that it may have.
+// AsPlain is the value in the first of the two forms that it may have.
 func (v Value) AsPlain() Value {
 	v.Form = &v.Form.Alternatives[0]
 	return v

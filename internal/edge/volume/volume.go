@@ -59,7 +59,7 @@ func (s State) OutOfFiles(root bool) bool { return s.Full(root) && !s.bytesFull(
 
 func (s State) bytesFull(root bool) bool { return s.Size > 0 && s.Left(root) < Least }
 
-// Text says what is free of how much.
+// Text says for people how many bytes of the volume are free, and that no file is left if none is.
 func (s State) Text(root bool) string {
 	if s.Limit == HiddenQuota {
 		return "a write was refused: " + syscall.EDQUOT.Error()

@@ -29,7 +29,7 @@ func Code(k errkind.Kind) connect.Code {
 	return connect.CodeInternal
 }
 
-// Kind is the error kind of what a client got; Unknown for a code that this daemon never sends for a reason of its own.
+// Kind is the error kind behind the code that a client received: Unknown for CodeInternal, and for codes that stand for no kind.
 func Kind(err error) errkind.Kind {
 	switch code := connect.CodeOf(err); code {
 	case connect.CodeOutOfRange:

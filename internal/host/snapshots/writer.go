@@ -12,7 +12,8 @@ import (
 	"sluice.dev/sluice/internal/edge/wire"
 )
 
-// captured is a piece of what one actor was, by its place among the parties. It folds by itself.
+// captured is one piece of an actor's state in the snapshot: its facts, and the actor's index among the parties. The facts can be folded
+// alone into a fresh actor.
 type captured struct {
 	actor int
 	facts []protocol.Fact

@@ -93,8 +93,8 @@ func (d *Device) gaps(from, to quantity.Instant, each func(from, to quantity.Ins
 // Days of the log that are whole.
 func (l *Log) Days() int { return int(l.To.Sub(l.From) / Day) }
 
-// Between is the part of a log in [from, to), in whole days from its begin; to is cut at its last whole day. Its devices are shared: what
-// held them at its ends goes on there.
+// Between is the part of a log from day from to day to, counted from its begin; to is at most its last whole day. The Devices slice is the
+// log's own, uncut: a span that holds a device may reach beyond either end.
 func (l *Log) Between(from, to int) *Log {
 	out := *l
 	out.From, out.To = l.From.Add(time.Duration(from)*Day), l.From.Add(time.Duration(min(to, l.Days()))*Day)

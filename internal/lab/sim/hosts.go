@@ -100,7 +100,8 @@ func (h *hosts) under(r *run) int64 {
 	return max(0, min(r.entered(j, h.now), j.Units)-1)
 }
 
-// gone keeps the storms of a run that has ended with the unit that they struck undone.
+// gone notes which storms struck a unit that the ended run did not complete: they strike again when that unit is run again, relapsed times
+// in all.
 func (h *hosts) gone(r *run, res *job.Result) {
 	if h.HostMemory == nil || r.news.slot == none {
 		return

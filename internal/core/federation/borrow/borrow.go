@@ -145,8 +145,8 @@ func (z *Borrowers) alone(now quantity.Instant, b *Gang) bool {
 	return z.planner.Could(now, z.zone.Rigid(b.job)) >= b.job.Width()
 }
 
-// Named records the zones that a gang may borrow from. As long as the gate knows of slices here that have not been offered, they are waited
-// for.
+// Named records the zones that the gate named as lenders for a gang. It ignores the answer while the gate counts enough slices for the gang
+// in this zone but the planner can't place it on those offered so far: it waits for the rest to be offered.
 func (z *Borrowers) Named(now quantity.Instant, id job.ID, l *protocol.LenderList, out *protocol.Out) {
 	if b := z.zone.Gang(id); b != nil && !z.alone(now, b) {
 		own := slices.IndexFunc(l.Zones, func(x protocol.Lender) bool { return x.Zone == z.cfg.ID })

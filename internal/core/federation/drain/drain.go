@@ -337,7 +337,7 @@ func (d *Drains) Departures(yield func(Departure)) {
 	}
 }
 
-// AppendFacts say all of it for a snapshot.
+// AppendFacts appends the facts that restore the durable state from a snapshot.
 func (d *Drains) AppendFacts(out []protocol.Fact) []protocol.Fact {
 	if d == nil {
 		return out
@@ -353,7 +353,7 @@ func (d *Drains) AppendFacts(out []protocol.Fact) []protocol.Fact {
 	return out
 }
 
-// Sum is the digest of all of it.
+// Sum is the digest of the durable state; 0 for nil.
 func (d *Drains) Sum() uint64 {
 	if d == nil {
 		return 0

@@ -34,7 +34,7 @@ func (z *Seek) Visit(now quantity.Instant, out *protocol.Out) quantity.Instant {
 	return v.Next()
 }
 
-// tours is what is kept of a job's visits, from the first on.
+// tours returns the record of a job's visits; the first call makes it.
 func (e *Job) tours() *visits.Job {
 	if e.visits == nil {
 		e.visits = &visits.Job{}

@@ -28,7 +28,7 @@ type Homes interface {
 	Across(spec *job.Spec) bool
 }
 
-// Config of a desk: of the gate at this Place of all Gates, and the number of Zones.
+// Config of a desk: the address of its gate (Self), all Gates, the index of this gate among them (Place), and how many Zones there are.
 type Config struct {
 	Self     protocol.Address
 	Gates    protocol.Gates

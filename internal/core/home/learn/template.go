@@ -124,7 +124,8 @@ func (t *Template[J]) News(before int, theta int64) bool {
 	return !t.done && t.untold >= tellAgain
 }
 
-// Tell gives the template's lessons to the next of the jobs that have not begun. waiting yields those behind one, all if it is zero.
+// Tell passes the template's lessons on to the next mostTold of the jobs that have not begun; the next call goes on behind the last of
+// these. waiting yields the jobs behind a given one, or all if that is zero.
 func (t *Template[J]) Tell(waiting func(behind J) iter.Seq[J], tell func(J)) {
 	t.untold, t.done = 0, true
 	looked := 0

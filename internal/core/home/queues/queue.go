@@ -11,7 +11,7 @@ import (
 // asks of its jobs, since each that begins to count is taken out again as it was put in.
 type Queue struct {
 	protocol.Queue
-	// standing is what the market has learned of it, and its credits. Durable, as the settings are.
+	// calibration is what the market has learned of the queue, with its credits. Durable, as the settings are.
 	calibration protocol.Calibration
 	// attained is the sum over its jobs, those included that the archive alone has, in MiB-milliseconds.
 	attained int64

@@ -73,7 +73,7 @@ func (s *Claims) State(t job.Token) *ClaimState {
 	return nil
 }
 
-// Member finds the claim of a gang one of whose members has a token, and which; nil if there is none.
+// Member finds the claim of the gang that has a member with this token, and the member's index; nil if there is none.
 func (s *Claims) Member(t job.Token) (st *ClaimState, c *protocol.Claim, i int) {
 	if s != nil {
 		for k := range s.claims {

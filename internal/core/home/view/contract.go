@@ -51,7 +51,7 @@ type Planner interface {
 	Reserves(j *home.Job) bool
 	// ReservedFor is the slice that a node has reserved for a job, and from when.
 	ReservedFor(id job.ID) (on job.SliceID, from quantity.Instant, ok bool)
-	// Search begins a search as things are now; what it returns finds the best place for a job.
+	// Search returns a function that finds the best place for a job as things are now.
 	Search(now quantity.Instant) func(j *home.Job) (Place, bool)
 }
 

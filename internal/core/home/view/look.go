@@ -39,8 +39,8 @@ type found struct {
 	ok bool
 }
 
-// searchedSlices is how many slices one look goes through in search of places for rigid jobs; at least fewSearches are made. The
-// start of the others is estimated from the waits alone.
+// searchedSlices is how many slices one look examines in its searches for places of rigid jobs; it makes at least fewSearches searches. For
+// all further jobs it estimates the start from the waits alone.
 const searchedSlices, fewSearches = 1 << 13, 2
 
 // look begins one.

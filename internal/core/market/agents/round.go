@@ -89,13 +89,13 @@ func (c *Callee) Of(window uint64) []protocol.Variant {
 	return c.variants[from:to]
 }
 
-// Note adds a notice about its variants, sent once its round is over; Win notes that some of them is sold or planned.
+// Note adds a notice about its variants, sent once its round is over.
 func (c *Callee) Note(n protocol.Notice) { c.notices = append(c.notices, n) }
 
-// Win says that something of its variants is sold or planned.
+// Win notes that one of its variants is sold or planned.
 func (c *Callee) Win() { c.won = true }
 
-// Awaited is the callee as one that is waited for, however often it has missed.
+// Awaited returns a copy of the callee for which the round waits, however often its agent has failed to answer in time.
 func (c Callee) Awaited() Callee {
 	c.prompt = true
 	return c

@@ -41,10 +41,10 @@ type Pressure struct {
 	owes quantity.Amount
 	// ending are those subjobs.
 	ending []ending
-	// left is the largest probable peak of those that had to leave since there was no room, half of what may be used at most; 0: none had
-	// to. Until all of them would find room again, one on each idle slice, nothing is granted, and sold leases begin. Without that they
-	// come back as soon as it is calm, and have to leave again. It ends at until, whatever room there is then: those that left may never
-	// return.
+	// left is the room that is kept for subjobs that had to leave because memory ran short: the largest planned peak among them, at most
+	// half of what may be used below the severe line; 0: none had to. Nothing is granted while there is no room for one more of that size;
+	// leases that are already sold still begin. Without that they come back as soon as it is calm and have to leave again. It is cleared
+	// once there is room for one on every idle slice, or at until: those that left may never return.
 	left  quantity.Amount
 	until quantity.Instant
 	// words explain the last decision that did anything, for people.
@@ -329,7 +329,7 @@ func (p *Pressure) noteWatched(now quantity.Instant, s *protocol.Strain, d *airl
 	p.history.note(now, &p.table, p.lock.Config(), d)
 }
 
-// noteOne records what became of a subjob, or what another than the node did to it, with the memory of the last report.
+// noteOne records how a subjob ended, or what somebody other than this node did to it, with the memory of the last report.
 func (p *Pressure) noteOne(now quantity.Instant, l *leases.Lease, what deed) *step {
 	e := p.history.of(now, l, what)
 	e.reading = p.history.reading

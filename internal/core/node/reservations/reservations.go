@@ -63,7 +63,8 @@ type Reservations struct {
 	sum   uint64                      // of their hashes
 
 	slots map[*inventory.Slice]*slot
-	// passings are by when a durable reservation of a slice is over, departures by when a hold of others is.
+	// Slots by the instant at which the first of their reservations that do not recur ends: passings for durable reservations, departures
+	// for what others have of the slice (Slice.Others).
 	passings, departures alarm.Heap[*slot]
 
 	over []*inventory.Slice // room for those on which one is over, and for the ids of those

@@ -90,7 +90,8 @@ func (r *Reach) outgrown(j *home.Job, of *index.Job) string {
 	return fmt.Sprintf("it outgrew every slice: %s; it needs about %d MiB, %s %d MiB", killed(j), least>>20, where, most>>20)
 }
 
-// needs is the least memory with which a job continues from a unit, as a view has it.
+// needs is the least memory with which a job can go on from unit from, by the profile in its view. A rigid job needs it for all of its
+// units.
 func needs(v *atomizer.View, from int64) quantity.Amount {
 	if v.Spec.Kind == job.Rigid {
 		return v.Safe().LeastOver(0, v.Spec.Total, v.Scale())

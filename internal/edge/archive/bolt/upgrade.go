@@ -9,7 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-// An archive of the first format has one list of all jobs, so that those of one state were searched for in it.
+// An archive of the first format has one list of all jobs: a search for those of one state had to read it all.
 const (
 	unlisted    = "sluice archive 1"
 	orderBucket = "order" // submitted and name: that list

@@ -242,7 +242,8 @@ func (e *Executor) dropCheckpoints(j job.ID, newest job.Token) {
 	}
 	for _, entry := range entries {
 		if path := filepath.Join(e.s.Checkpoints(j), entry.Name()); !needed[path] {
-			// The name goes first: who finds the directory, after a crash or a store that took nothing, does this again.
+			// Remove the store's name for it first. If that fails, or we crash in between, the directory is still here, and the next
+			// cleanup does both again.
 			var err error
 			if t, bad := job.ParseToken(entry.Name()); bad == nil {
 				err = e.artifacts.ForgetCheckpoint(j, t)

@@ -29,9 +29,9 @@ const (
 	misses = 3
 )
 
-// still suspends and resumes one subjob. Invariant: its processes are suspended or resumed only under acting, as was wanted last, and never
-// once it is being stopped or has ended; what its supervisor is told follows what the kernel was told, but for the intent to suspend it,
-// which comes first.
+// still suspends and resumes one subjob. Invariants: its processes are suspended or resumed only under acting, to the state that was asked
+// for last, and never once the subjob is being stopped or has ended. Its supervisor is told after the kernel, except of the intent to
+// suspend, of which it is told before.
 type still struct {
 	o     *Options
 	token job.Token

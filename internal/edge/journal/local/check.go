@@ -47,7 +47,7 @@ func (j *opened) Check(witnesses []journal.Position) []error {
 	return errs
 }
 
-// check compares one witness; c finds what lies between the snapshot and the last record.
+// check compares the journal with one witness. c finds the digests of records between the snapshot and the last record.
 func (j *opened) check(c *cursor, w journal.Position) error {
 	if err := j.usable(); err != nil {
 		return err

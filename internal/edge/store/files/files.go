@@ -148,8 +148,8 @@ func (d *Dir) String() string { return d.dir.name }
 // Close implements store.Store; nothing is held open.
 func (d *Dir) Close() error { return nil }
 
-// Now implements store.Store: the clock of the file system, which may be another machine's. It takes no room: a full store is read and
-// emptied too. A process that may not touch the marker makes an empty file.
+// Now implements store.Store by the file system's clock, which may be another machine's. It writes no data, so it works on a full store,
+// which must still be read and cleaned up. A process that may not touch the marker creates an empty file for a moment instead.
 func (d *Dir) Now(context.Context) (now time.Time, failed error) {
 	failed = d.dir.retry("read the clock", func() error {
 		path := d.dir.in(markerName)

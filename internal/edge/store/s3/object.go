@@ -14,7 +14,7 @@ import (
 	"sluice.dev/sluice/internal/edge/store"
 )
 
-// changed is an object with the time of its last renewal.
+// changed returns an object whose Changed is when it was last renewed, or written if it was not renewed since.
 func (s *Store) changed(ctx context.Context, d store.Digest) (o store.Object, err error) {
 	if err = d.Check(); err != nil {
 		return o, err

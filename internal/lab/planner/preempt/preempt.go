@@ -71,7 +71,8 @@ type Record struct {
 	left quantity.Instant
 }
 
-// Planner is the machine. Make it with New. Invariants: waiting is sorted by rank, then order; running and leaving are sorted by id.
+// Planner is the state machine that serves tasks under a Rule (planner.Planner). Make it with New. Invariants: waiting is sorted by rank,
+// then order; running and leaving are sorted by id.
 type Planner struct {
 	rule             Rule
 	book             *book.Book

@@ -155,7 +155,8 @@ type zone struct {
 	p, next [][]float64
 }
 
-// newZone is a zone in which all is free; most is how many may wait for a second's worth of patience.
+// newZone is a zone of which the share min(Load, .95) is in use, as its digest says. Its lattice has room for twice as many waiting tickets
+// as it serves within their patience, but for most at most.
 func (m *Model) newZone(slices, share, most float64) *zone {
 	z := &zone{slices: slices, share: share}
 	wait := math.Ceil(min(2*slices/m.Mean*m.Patience, most))

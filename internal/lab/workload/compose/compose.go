@@ -78,7 +78,7 @@ type Options struct {
 	Theta int64
 	// Noise is the deviation of the peak of a phase from run to run, in thousandths of its mean [20].
 	Noise int64
-	// TimeError is how what owners declare as run time is off; MemoryError the same of memory.
+	// TimeError is the error of the run times that owners declare, MemoryError that of the memory.
 	TimeError, MemoryError Error
 	// Deadlines that owners give; none by default.
 	Deadlines Deadlines

@@ -30,7 +30,7 @@ func (l Layout) Output(j job.ID, r job.Range) string {
 	return filepath.Join(l.Outputs(j), fmt.Sprintf("%012d-%012d", r.From, r.To))
 }
 
-// memberFolder is the folder of a gang's further member among a job's outputs.
+// memberFolder names the folder, among a job's outputs, of each member of a gang but the first.
 const memberFolder = "member-%d"
 
 // Member is where the output of a gang's further member goes, beside that of the first.
