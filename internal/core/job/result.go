@@ -68,8 +68,8 @@ type Result struct {
 	Peak trp.Vector
 	// Detail is a short text for people: the last lines of stderr, or what could not be done.
 	Detail string
-	// Prepare is what was gone of the lease's time when the process started; 0 if it never did. Unpack is the part of it in
-	// which the job's work directory was unpacked, which happens once on a node.
+	// Prepare is how much of the lease's time had passed when the process started; 0 if it never did. Unpack is the part of it in which the
+	// job's work directory was unpacked, which happens once on a node.
 	Prepare, Unpack time.Duration
 	// Waited is how long of its run it could not go on since others had the processors, or its control group had used up its time
 	// on them; at most Ran, and no more than what was seen. 0 where it never waited, and where nobody looks.

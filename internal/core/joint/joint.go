@@ -60,7 +60,7 @@ func (c Config) Validate() error {
 // one of them is beyond any host.
 const mostDeviation = 1 << 46
 
-// Load is what several peaks come to. The zero value is none.
+// Load is the sum of several peaks. The zero value is the sum of none.
 type Load struct {
 	Pieces int
 	Mean   quantity.Amount

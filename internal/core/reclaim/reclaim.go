@@ -191,7 +191,7 @@ type Use struct {
 	N       int64
 }
 
-// Holder is who uses a device.
+// Holder is the user of a device.
 type Holder uint8
 
 // The possible holders of a device.

@@ -148,9 +148,9 @@ func (w Weights) TotalOf(job, sum int64) int64 {
 // hours; what is longer or better counts as this.
 const MaxWeight = (1 << 62) / 100_000
 
-// Weight is what a variant of this score counts for in clearing, 0 to MaxWeight: the score itself in millionths, or, with
-// perTime, score x duration in millionths x milliseconds, so that a long variant is worth as much as the short ones that it
-// keeps out. A duration is rounded down to milliseconds, but to no less than one.
+// Weight is the weight of a variant of this score in clearing, 0 to MaxWeight: the score itself in millionths, or, with perTime, score x
+// duration in millionths x milliseconds, so that a long variant is worth as much as the short ones that it keeps out. A duration is rounded
+// down to milliseconds, but to no less than one.
 func Weight(score int64, duration time.Duration, perTime bool) int64 {
 	score = unit(score)
 	if !perTime {

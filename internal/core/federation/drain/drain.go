@@ -34,7 +34,7 @@ type Office interface {
 	Tell(j *jobs.Job)
 }
 
-// Drains are those of one gate's zones.
+// Drains holds the drains of one gate's zones.
 type Drains struct {
 	self   protocol.Address
 	gates  protocol.Gates

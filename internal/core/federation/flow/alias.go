@@ -63,7 +63,7 @@ func (a *Alias) Draw(s *prng.Stream) ZoneID {
 	return ZoneID(c.other)
 }
 
-// Share is what a zone is drawn with, in units of 2^-32/Z. It looks at the whole table: for people and tests.
+// Share is the chance that a zone is drawn, in units of 2^-32/Z. It looks at the whole table: for people and tests.
 func (a *Alias) Share(z ZoneID) uint64 {
 	sum := uint64(0)
 	for i, c := range a.columns {

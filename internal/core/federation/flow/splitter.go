@@ -89,7 +89,7 @@ func (s *Splitter) Draw(t *Ticket) (z ZoneID, ok bool) {
 	return z, true
 }
 
-// Share is what a zone is drawn with for a class, in units of 2^-32/Z of Zones. For people and tests.
+// Share is the chance that a zone is drawn for a class, in units of 2^-32/Z of Zones. For people and tests.
 func (s *Splitter) Share(class Class, z ZoneID) uint64 {
 	if !s.drawable {
 		return 0

@@ -14,8 +14,8 @@ const MaxZones = 1 << 16
 // maxBase bounds the free fragments that count, in thousandths of one.
 const maxBase = 1 << 36
 
-// weight is what a zone weighs for a class (adr 0036): max(eps, h - gamma q)^alpha (1-pressure)^beta alive, at most 2^46.
-// Where the exponents are 1, as by default, it is exact; else it is rounded to a millionth, and at least 1.
+// weight is the weight of a zone for a class (adr 0036): max(eps, h - gamma q)^alpha (1-pressure)^beta alive, at most 2^46. Where the
+// exponents are 1, as by default, it is exact; else it is rounded to a millionth, and at least 1.
 func (c *Config) weight(d *Digest, class Class) uint64 {
 	if !d.Alive {
 		return 0

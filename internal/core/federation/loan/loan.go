@@ -83,7 +83,7 @@ type Gang struct {
 	why    string
 }
 
-// part is what one zone is to lend.
+// part is the part of a loan that one zone is asked for.
 type part struct {
 	zone   job.ZoneID
 	slices int
@@ -262,7 +262,7 @@ func (g *Gang) lengthens(o Office) bool {
 	return g.length > was
 }
 
-// speed is that of the slowest lent slice; 0: none is lent.
+// speed is the speed of the slowest lent slice; 0: none is lent.
 func (g *Gang) speed() (least int64) {
 	for i := range g.parts {
 		if l := g.parts[i].got; l != nil && l.Speed > 0 && (least == 0 || l.Speed < least) {

@@ -41,7 +41,7 @@ type Zone interface {
 	Send(out *protocol.Out, m protocol.Message)
 }
 
-// Seek is that of one zone.
+// Seek looks for places for the jobs of one zone.
 type Seek struct {
 	cfg   *search.Config
 	gates protocol.Gates
@@ -70,7 +70,7 @@ func New(cfg *search.Config, self protocol.Address, gates protocol.Gates, zone Z
 	return z
 }
 
-// Job is what is kept of a job that seeks.
+// Job is the record of a job that seeks a place.
 type Job struct {
 	in     *Seek
 	of     *home.Job

@@ -39,7 +39,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Visits are those of all jobs of a home. Not safe for concurrent use.
+// Visits holds the visits of all jobs of a home. Not safe for concurrent use.
 type Visits struct {
 	cfg     Config
 	renew   alarm.Heap[*Job]
@@ -49,7 +49,7 @@ type Visits struct {
 // New knows of no job yet.
 func New(cfg Config) *Visits { return &Visits{cfg: cfg.WithDefaults()} }
 
-// Job is what is kept of one job. The zero value visits nobody.
+// Job is the record of the visits of one job. The zero value visits no node.
 type Job struct {
 	name job.ID
 	// session of its visits, 0 while it visits nobody.

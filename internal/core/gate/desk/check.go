@@ -39,7 +39,7 @@ type Config struct {
 	External bool
 }
 
-// Parts are those of its gate that a desk reads.
+// Parts are the parts of its gate that a desk reads.
 type Parts struct {
 	Jobs    *jobs.Register
 	Queues  *queues.Queues

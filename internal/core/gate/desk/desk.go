@@ -30,7 +30,7 @@ type Office interface {
 	Reopened(now quantity.Instant, j *jobs.Job, out *protocol.Out)
 }
 
-// Desk is that of one gate.
+// Desk is the desk of one gate.
 type Desk struct {
 	judge
 	office Office

@@ -82,10 +82,10 @@ func (j *Job) Epoch() uint32 { return j.epoch }
 // Homed says that the zone has confirmed it.
 func (j *Job) Homed() bool { return j.homed }
 
-// Generation is that of its present life.
+// Generation is the number of its present life.
 func (j *Job) Generation() job.Generation { return j.generation }
 
-// Since is that of the first life of the same work.
+// Since is the generation of the first life of the same work.
 func (j *Job) Since() job.Generation { return j.since }
 
 // Begun is when its present life was asked for.

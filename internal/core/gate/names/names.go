@@ -18,7 +18,7 @@ import (
 // mostTold bounds the unconfirmed messages of one retry interval.
 const mostTold = 256
 
-// Names are those of one gate.
+// Names holds the names of one gate.
 type Names struct {
 	self     protocol.Address
 	archives bool

@@ -24,7 +24,7 @@ const (
 	mostTold = 256
 )
 
-// Queues are those of one gate, by name.
+// Queues holds the queues of one gate, by name.
 type Queues struct {
 	zones, listeners int
 	list             []*queue

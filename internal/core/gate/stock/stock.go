@@ -25,7 +25,7 @@ type Zone struct {
 	Nodes []job.NodeID
 }
 
-// Stock is that of all zones.
+// Stock is what slices all zones have, as their nodes reported.
 type Stock struct {
 	zones []Zone
 	nodes map[string][]protocol.Slice
@@ -85,13 +85,13 @@ func (v *Stock) Report(node string, all []protocol.Slice) {
 	v.nodes[node] = all
 }
 
-// Kinds are those of all slices.
+// Kinds returns the kinds of all slices.
 func (v *Stock) Kinds() *atomizer.Kinds { return &v.kinds }
 
-// KindsIn are those of one zone of several, by its place.
+// KindsIn returns the kinds of slices in one zone of several, by its index.
 func (v *Stock) KindsIn(zone int) *atomizer.Kinds { return &v.in[zone].kinds }
 
-// Heard reports whether all nodes of one of several zones have reported, by its place.
+// Heard says whether all nodes of one of several zones have reported. zone is its index.
 func (v *Stock) Heard(zone int) bool { return v.in[zone].heard >= len(v.zones[zone].Nodes) }
 
 // HeardAll says whether every node that is named, and is of no zone that is left out, has reported.

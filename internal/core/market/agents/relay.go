@@ -198,7 +198,7 @@ func (d *Relay) Won(j *index.Job) {
 	}
 }
 
-// Callees are those of some jobs with an agent that could use one of the offers, by name.
+// Callees returns, by name, those of some jobs with an agent that could use one of the offers.
 func (d *Relay) Callees(now quantity.Instant, of []*index.Job, offers []Offer) (asked []Callee) {
 	if d.attending == 0 {
 		return nil

@@ -39,7 +39,7 @@ func (r *Round) ID() uint64 { return r.id }
 // Closes is when it ends, answered or not.
 func (r *Round) Closes() quantity.Instant { return r.closes }
 
-// Generation is that of the jobs when it was opened.
+// Generation is the generation of the jobs when the round was opened.
 func (r *Round) Generation() uint64 { return r.generation }
 
 // Offers are what it is about, Asked the jobs that were asked, by name.

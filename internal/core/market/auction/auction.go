@@ -20,7 +20,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 )
 
-// Parts are what the mechanism rests on.
+// Parts are the parts of the market that the mechanism uses.
 type Parts struct {
 	MinWindow time.Duration
 	Board     *window.Board
@@ -399,7 +399,7 @@ func (x *Auction) outbids(now quantity.Instant, other, j *index.Job, o *agents.O
 	})
 }
 
-// continuation is what it weighs that a running subjob goes on behind its claim.
+// continuation is the weight of letting a running subjob go on behind its claim.
 func (x *Auction) continuation(j *index.Job, s *window.Slice, c *protocol.Claim, w *window.Window, p *atomizer.Piece) int64 {
 	at, v := c.End, j.View()
 	more := job.Range{From: c.Range.To, To: p.Range.To}

@@ -28,7 +28,7 @@ type Clearer struct {
 	count   int // bids of the latest Clear or Around; -1 after anything else, whose winners have no exact price
 }
 
-// joint is what Joint works with.
+// joint is the scratch space of Joint.
 type joint struct {
 	flat  []Bid   // the bids of all windows on one axis of time, by group instead of job
 	ends  []int32 // where each window's bids end in flat
@@ -42,7 +42,7 @@ type joint struct {
 	stand []At
 }
 
-// pricing is what Prices works with.
+// pricing is the scratch space of Prices.
 type pricing struct {
 	seat    []int32  // by job: its place among the winners, -1
 	winners []winner // jobs that won, in order of their first bid

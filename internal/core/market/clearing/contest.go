@@ -389,7 +389,7 @@ func (x *contest) bar(group, j int32, upTo bool, by int32) {
 	}
 }
 
-// phases is what twoPhase works with.
+// phases is the scratch space of twoPhase.
 type phases struct {
 	stack []pushed
 	sum   []int64 // sum[k]: the extras of the first k of stack

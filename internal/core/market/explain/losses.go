@@ -97,7 +97,7 @@ func (l *Losses) Clear() { l.list = l.list[:0] }
 // Free forgets them, and gives back their room.
 func (l *Losses) Free() { l.list = nil }
 
-// List is what people are shown, the latest first.
+// List returns the losses for people, the latest first.
 func (l *Losses) List() (out []status.Loss) {
 	for i := range l.list {
 		x := &l.list[i]

@@ -259,7 +259,7 @@ func advantage(c *window.Class, spec *job.Spec) int64 {
 	return quantity.MulDiv(c.SpeedOf(spec), 1_000_000, max(1, c.Speed))
 }
 
-// bestAdvantage is that of a job on its best class, at least 1.
+// bestAdvantage is the advantage of a job on its best class, at least 1.
 func (e *Estimator) bestAdvantage(spec *job.Spec) int64 {
 	best := int64(1)
 	if len(spec.Speeds) == 0 {

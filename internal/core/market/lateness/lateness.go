@@ -60,9 +60,9 @@ func Length(spec *job.Spec, horizon time.Duration) time.Duration {
 	}
 }
 
-// Allowance is what late jobs are given. Invariant: the first late job is given the next window that it can use as long as the budget has
-// credit, one behind it only if that leaves credit for the first: so jobs that can use few windows are not kept from them by jobs that can
-// use many (adr 0035). Soft: after a restart nothing has been given.
+// Allowance decides what late jobs are given. Invariant: the first late job is given the next window that it can use as long as the budget
+// has credit, one behind it only if that leaves credit for the first: so jobs that can use few windows are not kept from them by jobs that
+// can use many (adr 0035). Soft: after a restart nothing has been given.
 type Allowance struct {
 	limit  starvation.Limit
 	budget starvation.Budget

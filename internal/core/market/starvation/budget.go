@@ -61,12 +61,12 @@ func (b *Budget) add(ms int64) {
 	}
 }
 
-// full is what it holds at most.
+// full is the most that the budget holds.
 func (b *Budget) full() int64 {
 	return quantity.MulDiv(b.capacity*Burst.Milliseconds(), b.share, 1000)
 }
 
-// Credit is what is in it.
+// Credit is how much the budget holds now.
 func (b *Budget) Credit() int64 { return b.credit }
 
 // Spend takes out what something costs, whether it is there or not; what was not used comes back as a negative cost.

@@ -41,7 +41,7 @@ func NewBoard(minWindow time.Duration) *Board { return &Board{minWindow: minWind
 // Slices are all slices, by capacity, then id. Read only, valid until the next Place.
 func (b *Board) Slices() []*Slice { return b.slices }
 
-// Classes are those of all slices that ever were. They are only read.
+// Classes returns the classes of all slices, of removed ones too. Read only.
 func (b *Board) Classes() []*Class { return b.classes }
 
 // Speeds of the classes, the highest first.

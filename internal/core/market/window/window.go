@@ -54,7 +54,7 @@ func (w *Window) Start() quantity.Instant { return w.start }
 // End is when it is over, Never if that is not known.
 func (w *Window) End() quantity.Instant { return w.end }
 
-// Until is what ends it.
+// Until says what ends the window.
 func (w *Window) Until() protocol.ReservationKind { return w.until }
 
 // Length is what the window holds from now on, Endless if its end is not known.
@@ -195,7 +195,7 @@ func (s *Slice) Class() *Class { return s.class }
 // At is its place among the slices of the board. Place may change it.
 func (s *Slice) At() int { return s.at }
 
-// Windows are those of the last announcement, in order. They are good until the next one.
+// Windows returns the windows of the last announcement, in order. Valid until the next one.
 func (s *Slice) Windows() []Window { return s.windows }
 
 // Find is the window of an id as it is now; nil if it is gone or was cut.

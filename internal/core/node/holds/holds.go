@@ -51,7 +51,7 @@ type Question struct {
 	Losses uint8
 }
 
-// Holds are those of one node.
+// Holds holds the grants of one node that are not redeemed yet.
 type Holds struct {
 	inventory *inventory.Inventory
 	number    uint64

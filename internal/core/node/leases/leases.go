@@ -18,7 +18,7 @@ import (
 	"sluice.dev/sluice/internal/core/trp"
 )
 
-// Leases are those of one node.
+// Leases holds the leases of one node.
 type Leases struct {
 	record    *record.Recorder
 	inventory *inventory.Inventory

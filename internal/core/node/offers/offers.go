@@ -22,7 +22,7 @@ type Config struct {
 	Horizon, MinGap time.Duration
 }
 
-// Offers are those of one node.
+// Offers holds the offers of one node.
 type Offers struct {
 	cfg       Config
 	record    *record.Recorder

@@ -23,7 +23,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Pressure is that of one node.
+// Pressure watches the memory of one node's host, and decides what is suspended, asked to yield or ended.
 type Pressure struct {
 	cfg       airlock.Config
 	inventory *inventory.Inventory
@@ -399,7 +399,7 @@ func (p *Pressure) Fill(now quantity.Instant) {
 	p.inventory.SetMemory(p.inventory.Short(), full)
 }
 
-// resident is what a lease has of the memory by a report.
+// resident is how much memory a lease's subjob has by a report.
 func resident(uses []protocol.Use, of *leases.Terms) quantity.Amount {
 	for i := range uses {
 		if uses[i].Token == of.Token {

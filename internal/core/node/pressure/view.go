@@ -31,7 +31,7 @@ func (p *Pressure) Strain(now quantity.Instant) status.Strain {
 	return s
 }
 
-// Airlock is what the node makes of its host's memory, and did of late. The value is the caller's.
+// Airlock returns the node's view of its host's memory, and what it did of late. The value is the caller's.
 func (p *Pressure) Airlock(now quantity.Instant, node job.NodeID) status.Airlock {
 	c := p.cfg.WithDefaults()
 	a := status.Airlock{

@@ -18,7 +18,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Quarantine is that of one node.
+// Quarantine holds the quarantined slices of one node.
 type Quarantine struct {
 	record    *record.Recorder
 	inventory *inventory.Inventory

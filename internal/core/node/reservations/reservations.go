@@ -54,7 +54,7 @@ type Parts struct {
 	Offers    *offers.Offers
 }
 
-// Reservations are those of one node.
+// Reservations holds the reservations of one node.
 type Reservations struct {
 	cfg   Config
 	parts Parts
@@ -71,7 +71,7 @@ type Reservations struct {
 	ids  []uint64
 }
 
-// slot is what is kept of a slice on which anything was reserved.
+// slot is the record of a slice on which anything was reserved.
 type slot struct {
 	slice              *inventory.Slice
 	passing, departing int

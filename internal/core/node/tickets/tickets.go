@@ -38,7 +38,7 @@ type Parts struct {
 	Share func() uint16
 }
 
-// Tickets are those of one node. A nil one has none.
+// Tickets holds the tickets that ask one node. A nil one holds none.
 type Tickets struct {
 	cfg     Config
 	parts   Parts

@@ -11,7 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Caps are those of one zone's queues. All of it is soft.
+// Caps holds the caps of one zone's queues. All of it is soft.
 type Caps struct {
 	// first is the gang of a queue that waits for the cap to have room.
 	first map[*home.Queue]*home.Job

@@ -30,7 +30,7 @@ type Planner interface {
 	Within(level job.Level) [][]*backfill.Slice
 }
 
-// Reach is that of one zone.
+// Reach says whether what is left of a job of one zone could ever run.
 type Reach struct {
 	floor   Floor
 	planner Planner

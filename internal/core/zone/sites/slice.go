@@ -70,7 +70,7 @@ func (s *Slice) View() *protocol.SliceView { return s.view }
 // Sold are the claims on it. Read only.
 func (s *Slice) Sold() []Sale { return s.sold }
 
-// Asks are what is asked for on it. They are only read.
+// Asks returns the open asks on the slice. Read only.
 func (s *Slice) Asks() []*home.Ask { return s.asks }
 
 // Book has the bets on it.
@@ -105,7 +105,7 @@ func (s *Slice) At() int { return s.market.At() }
 // Location is its node's, as its node reports it.
 func (s *Slice) Location() (rack, block string) { return s.view.Slice.Rack, s.view.Slice.Block }
 
-// Version is that of the node's view.
+// Version is the version of the node's view.
 func (s *Slice) Version() uint64 { return s.view.Version }
 
 // Reserved are the reservations of the node's view.
