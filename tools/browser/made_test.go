@@ -44,7 +44,8 @@ func (m made) slurm() (accounting, nodes string) {
 			stamp := func(minute int) string {
 				return fmt.Sprintf("2026-03-%02dT%02d:%02d:00", 2+minute/1440, minute/60%24, minute%60)
 			}
-			fmt.Fprintf(&b, "%d|%d|u%d|a|%s|COMPLETED|%s|%s|%s|%s|06:00:00|1|gres/gpu=%[9]d,gres/gpu:a100=%[9]d|gpu%[10]d\n", id, id, next(20),
+			fmt.Fprintf(&b, "%d|%d|u%d|a|%s|COMPLETED|%s|%s|%s|%s|06:00:00|1|gres/gpu=%[9]d,gres/gpu:a100=%[9]d|gpu%[10]d\n",
+				id, id, next(20),
 				[]string{"debug", "long"}[machine%2], stamp(max(0, at-next(20))), stamp(at), stamp(at), stamp(at+long), held, machine+1)
 			at += long + next(90)
 		}

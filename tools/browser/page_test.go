@@ -273,7 +273,8 @@ func sendsNothing(t *testing.T, ctx context.Context, file string) {
 	b := open(t, ctx, file)
 	for _, try := range []string{
 		`fetch("URL/fetch", {mode: "no-cors"}).then(() => "sent", () => "refused")`,
-		`new Promise(done => { const x = new Image(); x.onload = () => done("sent"); x.onerror = () => done("refused"); x.src = "URL/image" })`,
+		`new Promise(done => {
+			const x = new Image(); x.onload = () => done("sent"); x.onerror = () => done("refused"); x.src = "URL/image" })`,
 		`new Promise(done => { const x = new WebSocket("URL/socket".replace("http", "ws"));
 			x.onopen = () => done("sent"); x.onerror = () => done("refused") }).catch(() => "refused")`,
 		`new Promise(done => {

@@ -102,7 +102,8 @@ func assemble(program []byte, glue, version string) ([]byte, error) {
 		return nil, err
 	}
 	if page.Len() > largest {
-		return nil, fmt.Errorf("the page has %.1f MiB, more than %d: what does the program have in it that no forecast needs? (go tool nm -size)",
+		return nil, fmt.Errorf("the page has %.1f MiB, more than %d: what does the program have in it that no forecast needs? "+
+			"(go tool nm -size)",
 			float64(page.Len())/(1<<20), largest>>20)
 	}
 	return page.Bytes(), nil
