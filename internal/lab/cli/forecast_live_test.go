@@ -44,7 +44,7 @@ func TestForecastOfARecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	once := sluice(t, "forecast", "--live", "--once", "--record", dir, "--jobs", own, "--quick")
-	for _, says := range []string{"The record: 48 runs on 2 GPUs or slices of 1 nodes over 2 whole days.", "Don't install",
+	for _, says := range []string{"The record: 48 runs on 2 GPUs or slices of 1 node over 2 whole days.", "Don't install",
 		"A line of a record that is none (1 times"} {
 		if once.code != 0 || !strings.Contains(once.out, says) {
 			t.Errorf("exit %d, %q, %q: want %q", once.code, once.out, once.err, says)

@@ -54,7 +54,7 @@ func TestForecastAnswers(t *testing.T) {
 	}
 	dump, nodes := slurmDump(file)
 	got = sluice(t, "forecast", dump, nodes, "--jobs", own, "--quick")
-	for _, says := range []string{"The record: 40 runs on 2 GPUs or slices of 1 nodes over 2 whole days.", "If the backlog is yours"} {
+	for _, says := range []string{"The record: 40 runs on 2 GPUs or slices of 1 node over 2 whole days.", "If the backlog is yours"} {
 		if got.code != 0 || !strings.Contains(got.out, says) {
 			t.Errorf("exit %d, %q, %q: want %q", got.code, got.out, got.err, says)
 		}
@@ -63,7 +63,7 @@ func TestForecastAnswers(t *testing.T) {
 		t.Errorf("the order of files changes the answer: %q, %q", parts.out, got.out)
 	}
 	got = sluice(t, "forecast", kubeDump(file), "--jobs", own, "--quick")
-	for _, says := range []string{"The record: 40 runs on 2 GPUs or slices of 1 nodes over 2 whole days.",
+	for _, says := range []string{"The record: 40 runs on 2 GPUs or slices of 1 node over 2 whole days.",
 		"of 40 ends 40, are known to the 5m0s between"} {
 		if got.code != 0 || !strings.Contains(got.out, says) {
 			t.Errorf("exit %d, %q, %q: want %q", got.code, got.out, got.err, says)

@@ -32,9 +32,10 @@ func Recorded(h *history.History) *Log {
 	slices.SortFunc(l.Devices, func(a, b Device) int { return cmp.Compare(a.Name, b.Name) })
 	of := ""
 	if !h.Anywhere {
-		of = fmt.Sprintf(" or slices of %d nodes", len(h.Nodes))
+		of = " or slices of " + many(len(h.Nodes), "node")
 	}
-	l.Said = append(l.Said, fmt.Sprintf("The record: %d runs on %d GPUs%s over %d whole days.", ran, len(h.Devices), of, l.Days()))
+	l.Said = append(l.Said, fmt.Sprintf("The record: %s on %s%s over %s.", many(ran, "run"), many(len(h.Devices), "GPU"), of,
+		many(l.Days(), "whole day")))
 	for _, x := range h.Assumptions {
 		l.Said = append(l.Said, sentence(x))
 	}
@@ -42,6 +43,14 @@ func Recorded(h *history.History) *Log {
 		l.Odd = append(l.Odd, Odd{Says: o.Name, Count: o.Count, Done: o.Done, Places: o.Places})
 	}
 	return l
+}
+
+// many is a number of things.
+func many(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // sentence for people.
