@@ -86,9 +86,9 @@ func watchForecast(a *app, cmd *cobra.Command, f *forecastFlags) error {
 		return err
 	}
 	if f.once {
-		files, err := live.Files(path)
-		if err != nil {
-			return err
+		files, wrong := live.Files(path)
+		if wrong != nil {
+			return wrong
 		}
 		f.Files = asFiles(files)
 		return a.forecastAnswer(cmd.Context(), f)

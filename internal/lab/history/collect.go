@@ -27,35 +27,35 @@ type Samples struct {
 func (b *Book) Samples() *Samples { return &b.samples }
 
 // Collect gives the collector of a name, made by the first who asks.
-func (s *Samples) Collect(name string, create func() Collector) Collector {
-	c := s.collectors[name]
+func (m *Samples) Collect(name string, create func() Collector) Collector {
+	c := m.collectors[name]
 	if c == nil {
-		if s.collectors == nil {
-			s.collectors = map[string]Collector{}
+		if m.collectors == nil {
+			m.collectors = map[string]Collector{}
 		}
 		c = create()
-		s.collectors[name] = c
+		m.collectors[name] = c
 	}
 	return c
 }
 
 // close closes the collectors, in order of their names.
-func (s *Samples) close() {
-	for _, name := range slices.Sorted(maps.Keys(s.collectors)) {
-		s.collectors[name].Close()
+func (m *Samples) close() {
+	for _, name := range slices.Sorted(maps.Keys(m.collectors)) {
+		m.collectors[name].Close()
 	}
 }
 
 // Rows says whether any run was read by now.
-func (s *Samples) Rows() bool { return len(s.book.rows) > 0 }
+func (m *Samples) Rows() bool { return len(m.book.rows) > 0 }
 
 // Covers says that all work in [from, to) is known. Of several such stretches the hull counts.
-func (s *Samples) Covers(from, to quantity.Instant) {
-	if s.covers == nil {
-		s.covers = &Gap{from, to}
+func (m *Samples) Covers(from, to quantity.Instant) {
+	if m.covers == nil {
+		m.covers = &Gap{from, to}
 	}
-	s.covers.From, s.covers.To = min(s.covers.From, from), max(s.covers.To, to)
+	m.covers.From, m.covers.To = min(m.covers.From, from), max(m.covers.To, to)
 }
 
 // Odd counts an oddity of something that has a name instead of a line.
-func (s *Samples) Odd(name, done, what string) { s.book.odd(name, done).add(place{text: what}) }
+func (m *Samples) Odd(name, done, what string) { m.book.odd(name, done).add(place{text: what}) }

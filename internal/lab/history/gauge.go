@@ -18,17 +18,17 @@ const (
 )
 
 // Measure gives samples of a gauge. Several of one instant are one: each may say what others don't.
-func (s *Samples) Measure(g Gauge, samples ...Sample) {
-	i, ok := s.gauges.number[g]
+func (m *Samples) Measure(g Gauge, samples ...Sample) {
+	i, ok := m.gauges.number[g]
 	if !ok {
-		i = len(s.gauges.all)
-		if s.gauges.number == nil {
-			s.gauges.number, s.gauges.models = map[Gauge]int{}, map[string]string{}
+		i = len(m.gauges.all)
+		if m.gauges.number == nil {
+			m.gauges.number, m.gauges.models = map[Gauge]int{}, map[string]string{}
 		}
-		s.gauges.number[g] = i
-		s.gauges.all = append(s.gauges.all, gauge{Gauge: g})
+		m.gauges.number[g] = i
+		m.gauges.all = append(m.gauges.all, gauge{Gauge: g})
 	}
-	of := &s.gauges.all[i]
+	of := &m.gauges.all[i]
 	of.samples = append(of.samples, samples...)
 	const slack = 1 << 16 // of several metrics each may have a sample of an instant, which are one when they are in order
 	if len(of.samples) > 2*of.settled+slack {
@@ -37,12 +37,12 @@ func (s *Samples) Measure(g Gauge, samples ...Sample) {
 }
 
 // Model says what a measured node's devices are.
-func (s *Samples) Model(node, model string) {
-	if s.gauges.models == nil {
-		s.gauges.number, s.gauges.models = map[Gauge]int{}, map[string]string{}
+func (m *Samples) Model(node, model string) {
+	if m.gauges.models == nil {
+		m.gauges.number, m.gauges.models = map[Gauge]int{}, map[string]string{}
 	}
-	if model > s.gauges.models[node] {
-		s.gauges.models[node] = model
+	if model > m.gauges.models[node] {
+		m.gauges.models[node] = model
 	}
 }
 

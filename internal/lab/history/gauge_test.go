@@ -28,11 +28,11 @@ func measure(b *Book, g Gauge, levels string) {
 // used shows by device who held it and what was measured.
 func used(h *History) (out []string) {
 	show := func(s Spans) string {
-		var out []string
+		var times []string
 		for _, x := range s {
-			out = append(out, fmt.Sprintf("%d-%d", (x.From-begin)/second, (x.To-begin)/second))
+			times = append(times, fmt.Sprintf("%d-%d", (x.From-begin)/second, (x.To-begin)/second))
 		}
-		return strings.Join(out, " ")
+		return strings.Join(times, " ")
 	}
 	for i, d := range h.Devices {
 		text := fmt.Sprintf("%s/%d:", h.Nodes[d.Node].Name, i-int(h.Nodes[d.Node].First))

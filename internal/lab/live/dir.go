@@ -106,7 +106,7 @@ func Files(path string) (out []File, err error) {
 		return nil, errkind.Errorf(errkind.NotFound, "%s holds no record: sluice forecast --live makes one (%w)", path, fs.ErrNotExist)
 	}
 	for _, name := range list {
-		if info, err := os.Stat(name); err != nil || info.Size() > 0 { // a crash may have left one without a line
+		if info, wrong := os.Stat(name); wrong != nil || info.Size() > 0 { // a crash may have left one without a line
 			out = append(out, File{name, -1})
 		}
 	}

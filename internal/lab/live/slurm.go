@@ -80,7 +80,7 @@ const (
 // Look is part of Source.
 func (s *Slurm) Look(ctx context.Context, now time.Time, anew bool) (lines []record.Line, keep func(), err error) {
 	if s.fields == nil {
-		if err := s.known(ctx); err != nil {
+		if err = s.known(ctx); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -243,8 +243,8 @@ func instant(text string) (int64, bool) {
 func (s *Slurm) describe(text string, before map[string]string, anew bool) (changed, gone []string) {
 	for line := range strings.Lines(text) {
 		line = cut(line, "NodeName", "Gres", "State", "Partitions")
-		name, _, _ := strings.Cut(line, " ")
-		if name, is := strings.CutPrefix(name, "NodeName="); is {
+		first, _, _ := strings.Cut(line, " ")
+		if name, is := strings.CutPrefix(first, "NodeName="); is {
 			s.nodes[name] = line
 		}
 	}

@@ -93,10 +93,10 @@ func (s *scanner) answer(to visitor) error {
 				return s.skip(0)
 			}
 			return s.list(func() error {
-				var text string
-				err := s.into(&text)
+				var warning string
+				err := s.into(&warning)
 				if err == nil && key == "warnings" {
-					to.warned(text, s.line)
+					to.warned(warning, s.line)
 				}
 				return err
 			})

@@ -14,8 +14,6 @@ import (
 type table struct {
 	width                                                           int
 	time, index, uuid, bus, utilization, memory, mig, model, nodeAt int
-	// columns of a head, in order: two of one name are the first.
-	named bool
 }
 
 // titled reads a head; nil: the line is none. With nounits the units stand in it all the same.
