@@ -77,7 +77,7 @@ demo: build ## the same work cut to fit and in rigid blocks on simulated slices,
 	@printf '\nIts timelines as a page: .demo/storm.html\n'
 
 test: build ## every test; needs no network, no GPU and no root
-	$(GO) test ./...
+	$(GO) test -timeout 20m ./...
 	$(TEST_NVML)
 
 check: format vet lint structure test test-tags ## what a commit must pass, behind all build tags too: format, vet, lint, structure, tests
