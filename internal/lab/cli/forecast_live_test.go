@@ -21,10 +21,11 @@ func TestForecastOfARecord(t *testing.T) {
 			at := from + (24*day+hour)*3600
 			if hour == 0 {
 				text += fmt.Sprintf(`{"at":%d,"begin":"slurm","every":1800,"after":%d}`+"\n", at, (at-3600)*day)
-				text += fmt.Sprintf(`{"at":%d,"nodes":["NodeName=n1 Gres=gpu:a100:2 State=IDLE Partitions=debug"],"reservations":[]}`+"\n", at)
+				text += fmt.Sprintf(`{"at":%d,"nodes":["NodeName=n1 Gres=gpu:a100:2 State=IDLE Partitions=debug"],`+
+					`"reservations":[]}`+"\n", at)
 			}
-			text += fmt.Sprintf(`{"at":%d,"jobs":["%s","%d\u001f%d\u001fCOMPLETED\u001f%d\u001f%d\u001f%d\u001fgres/gpu=1\u001fn1"],"seen":true}`+
-				"\n", at, header, at, at, at-1800, at-1800, at-600)
+			text += fmt.Sprintf(`{"at":%d,"jobs":["%s","%d\u001f%d\u001fCOMPLETED\u001f%d\u001f%d\u001f%d\u001fgres/gpu=1\u001fn1"],`+
+				`"seen":true}`+"\n", at, header, at, at, at-1800, at-1800, at-600)
 		}
 		if day == 1 {
 			text += fmt.Sprintf(`{"at":%d,"seen":true}`+"\n"+`{"at":17`, from+48*3600)

@@ -51,8 +51,8 @@ func Open(path string) (*Dir, error) {
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		_ = lock.Close() // nothing was written
-		return nil, errkind.Errorf(errkind.Conflict, "%s is recorded by another process: give --record another directory, or --once for an "+
-			"answer from what is there", path)
+		return nil, errkind.Errorf(errkind.Conflict, "%s is recorded by another process: give --record another directory, or --once "+
+			"for an answer from what is there", path)
 	}
 	d := &Dir{path: path, lock: lock, running: map[string]record.Job{}, rows: map[string]time.Time{}}
 	if err := d.recover(); err != nil {
