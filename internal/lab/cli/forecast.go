@@ -48,8 +48,8 @@ Slurm's accounting with its nodes and reservations (below: how to dump them), wh
 has kept of a Kubernetes cluster, logs in the Standard Workload Format of the Parallel Workloads
 Archive, or tables of jobs as those of Philly, Helios, openb (with its nodes) and Batsim. What was
 measured by nvidia-smi, dcgmi dmon or DCGM's exporter stands beside it, or for itself. Nothing
-is written but the page of --html, and nothing is sent anywhere: with --prometheus questions go
-to that address alone.
+is written but the page of --html and the record of --live, and nothing is sent anywhere: with
+--prometheus questions go to that address alone.
 
 The gaps are exact. What is kept of them is played in the simulator that all of Sluice's
 evaluations use: up to 8 stretches of 3 days of the last four weeks, on 16 devices each that

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"sluice.dev/sluice/internal/lab/history"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/report"
 )
@@ -136,7 +137,7 @@ func (a *Answer) facts() []string {
 			"the mean of all these starts and %.0f s at most, with a grace time of %.0f s; a job waits for the last of its devices.",
 			best.Ours, percent(own.Met), own.WaitMean, own.WaitMost, a.Notice),
 		fmt.Sprintf("Played: %d stretches of %s, spread over the log, on %d devices each, which stand for all (seed %d).", a.Stretches,
-			spent(a.StretchDays), a.Devices, a.Seed)}
+			history.Many(a.StretchDays, "day"), a.Devices, a.Seed)}
 	if a.Measured != nil {
 		found = append(found, a.Measured.sentences()...)
 	}
@@ -145,14 +146,6 @@ func (a *Answer) facts() []string {
 		found = append(found, a.Odd[i].sentence())
 	}
 	return append(found, a.short()...)
-}
-
-// spent is a number of days.
-func spent(days int) string {
-	if days == 1 {
-		return "a day"
-	}
-	return fmt.Sprintf("%d days", days)
 }
 
 // short says where there is too little for an interval.

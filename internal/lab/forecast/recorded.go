@@ -32,10 +32,10 @@ func Recorded(h *history.History) *Log {
 	slices.SortFunc(l.Devices, func(a, b Device) int { return cmp.Compare(a.Name, b.Name) })
 	of := ""
 	if !h.Anywhere {
-		of = " or slices of " + many(len(h.Nodes), "node")
+		of = " or slices of " + history.Many(len(h.Nodes), "node")
 	}
-	l.Said = append(l.Said, fmt.Sprintf("The record: %s on %s%s over %s.", many(ran, "run"), many(len(h.Devices), "GPU"), of,
-		many(l.Days(), "whole day")))
+	l.Said = append(l.Said, fmt.Sprintf("The record: %s on %s%s over %s.", history.Many(ran, "run"), history.Many(len(h.Devices), "GPU"), of,
+		history.Many(l.Days(), "whole day")))
 	for _, x := range h.Assumptions {
 		l.Said = append(l.Said, sentence(x))
 	}
@@ -43,14 +43,6 @@ func Recorded(h *history.History) *Log {
 		l.Odd = append(l.Odd, Odd{Says: o.Name, Count: o.Count, Done: o.Done, Places: o.Places})
 	}
 	return l
-}
-
-// many is a number of things.
-func many(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // sentence for people.

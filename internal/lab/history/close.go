@@ -279,7 +279,7 @@ func (s *site) capacity() {
 	case s.anywhere:
 		s.log.Assume(lowest + s.log.said)
 	case unknown > 0:
-		s.log.Assume(fmt.Sprintf("of %s nothing is described: each has as many devices as were held there at once", many(unknown, "node")))
+		s.log.Assume(fmt.Sprintf("of %s nothing is described: each has as many devices as were held there at once", Many(unknown, "node")))
 	}
 }
 
@@ -293,8 +293,8 @@ func (p *pool) empty(known bool) {
 	p.grows = !known && len(p.devices) == 0
 }
 
-// many is a number of things.
-func many(n int, what string) string {
+// Many is a number of things, in words.
+func Many(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

@@ -24,10 +24,10 @@ func furnish(m *merged) {
 	switch {
 	case given > 0 && placed:
 		m.Problem("%s were given with --gpus, and the log says on which nodes its jobs ran: leave it out, and give a description of the "+
-			"nodes (Slurm: scontrol show node)", many(given, "GPU"))
+			"nodes (Slurm: scontrol show node)", Many(given, "GPU"))
 		return
 	case given > 0 && described:
-		m.Problem("%s were given with --gpus, and there are files that describe the nodes: leave out either", many(given, "GPU"))
+		m.Problem("%s were given with --gpus, and there are files that describe the nodes: leave out either", Many(given, "GPU"))
 		return
 	case placed:
 		return
@@ -50,10 +50,10 @@ func furnish(m *merged) {
 		}
 	}
 	if int(most) > n {
-		m.Problem("a job of the log holds %s, and there are %d, %s: give --gpus N with all there are", many(int(most), "GPU"), n, says)
+		m.Problem("a job of the log holds %s, and there are %d, %s: give --gpus N with all there are", Many(int(most), "GPU"), n, says)
 		return
 	}
-	m.said = many(n, "device") + ", " + says
+	m.said = Many(n, "device") + ", " + says
 	m.Tell(NodeRow{Name: "machine", Devices: []Part{{only(m.Book), int32(min(n, mostDevices+1)), 1000}}})
 }
 
@@ -180,7 +180,7 @@ func (s *site) queue(runs []*Row) {
 	}
 	if len(waiting) > 0 {
 		s.log.Problem("job %s holds %s, and the nodes that are described have no room for it: describe all of them, or give --gpus N "+
-			"instead", waiting[0].ID, many(int(s.log.size[waiting[0].Load]), "GPU"))
+			"instead", waiting[0].ID, Many(int(s.log.size[waiting[0].Load]), "GPU"))
 	}
 }
 

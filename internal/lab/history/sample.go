@@ -24,8 +24,7 @@ type Gauge struct {
 	// Node as whoever measures calls it, short or full.
 	Node string
 	// Index of the GPU in its node, from 0. Slice is empty for a whole one; otherwise Profile is that of MIG, and Slice tells those of
-	// one GPU
-	// apart.
+	// one GPU apart.
 	Index          int32
 	Profile, Slice string
 }
@@ -39,6 +38,9 @@ type Sample struct {
 
 // NoMemory of a sample that does not say how much is used.
 const NoMemory int32 = -1
+
+// Quiet is below what the share of time in which an engine was active counts as idle: a thousandth is nobody's work.
+const Quiet = .001
 
 // gauges are what was measured.
 type gauges struct {

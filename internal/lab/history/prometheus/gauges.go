@@ -14,9 +14,6 @@ const (
 	leftOut = "left out"
 )
 
-// quiet is below what a ratio counts as 0: an engine that was active a thousandth of the time ran nothing of anybody's.
-const quiet = .001
-
 // measure takes what a series of NVIDIA's DCGM exporter says of a device, and returns false if its labels don't say of which. Exporters
 // called the label Hostname until 2026, and hostname since.
 func measure(b *history.Book, metric string, s *series) bool {
@@ -40,7 +37,7 @@ func measure(b *history.Book, metric string, s *series) bool {
 			if v < 0 || v > 1.5 {
 				return history.Unmeasured, history.NoMemory
 			}
-			return level(v > quiet)
+			return level(v > history.Quiet)
 		}
 	case "DCGM_FI_DEV_FB_USED":
 		sample = func(v float64) (history.Level, int32) {

@@ -82,7 +82,7 @@ func readColumns(b *history.Book, r io.Reader, name string) error {
 					level = history.Busy
 				}
 			case "GRACT": // a ratio
-				if x > .001 {
+				if x > history.Quiet {
 					level = history.Busy
 				}
 			case "FBUSD":
