@@ -34,8 +34,8 @@ func Recorded(h *history.History) *Log {
 	if !h.Anywhere {
 		of = " or slices of " + history.Many(len(h.Nodes), "node")
 	}
-	l.Said = append(l.Said, fmt.Sprintf("The record: %s on %s%s over %s.", history.Many(ran, "run"), history.Many(len(h.Devices), "GPU"), of,
-		history.Many(l.Days(), "whole day")))
+	l.Said = append(l.Said, fmt.Sprintf("The record: %s on %s%s over %s.", history.Many(ran, "run"),
+		history.Many(len(h.Devices), "GPU"), of, history.Many(l.Days(), "whole day")))
 	for _, x := range h.Assumptions {
 		l.Said = append(l.Said, sentence(x))
 	}

@@ -100,7 +100,7 @@ func Put(b *history.Book, r io.Reader, name string) (history.At, error) {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	return f.at(s.line), err
+	return f.at(s.at()), err
 }
 
 // file is one dump while it is read.
