@@ -124,7 +124,7 @@ func TestForecastPage(t *testing.T) {
 	questions := []question{
 		slurm,
 		swf,
-		{name: "table", files: []string{m.table()}, fields: map[string]string{"gpus": "16"}, quick: true},
+		{name: "table", files: []string{m.table()}, fields: map[string]string{"gpus": "16", "days": "3"}, quick: true},
 	}
 	if data := os.Getenv("SLUICE_DATA"); data != "" {
 		if data, err = filepath.Abs(data); err != nil {

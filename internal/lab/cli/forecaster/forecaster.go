@@ -11,6 +11,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"sluice.dev/sluice/internal/core/errkind"
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/lab/forecast"
@@ -46,17 +48,8 @@ type Request struct {
 // Jobs is a file with a list of jobs, as in a scenario.
 type Jobs struct{ File, Text string }
 
-// Flags takes the flags of a request and sets what they point to: a command's flags, or the fields of a page.
-type Flags interface {
-	StringVar(to *string, name, value, usage string)
-	IntVar(to *int, name string, value int, usage string)
-	Uint64Var(to *uint64, name string, value uint64, usage string)
-	DurationVar(to *time.Duration, name string, value time.Duration, usage string)
-	BoolVar(to *bool, name string, value bool, usage string)
-}
-
 // Flags names the request's flags, with their defaults.
-func (r *Request) Flags(f Flags) {
+func (r *Request) Flags(f *pflag.FlagSet) {
 	f.StringVar(&r.Zone, "zone", "", "the time zone of clocks in the files that name none (default UTC)")
 	f.StringVar(&r.Hours, "hours", "", "the time zone of the hours of day that are shown (default that of --zone)")
 	f.IntVar(&r.GPUs, "gpus", 0, "how many GPUs there are, for a log that does not say where jobs ran; 0: as many as it says")

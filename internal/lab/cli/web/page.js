@@ -45,7 +45,7 @@
   function buttons() {
     at("ask").disabled = worker !== null || files.length === 0;
     at("cancel").disabled = worker === null;
-    for (const id of ["pick", "gpus", "zone", "grace", "jobs", "quick", "anonymize"]) at(id).disabled = worker !== null;
+    for (const id of ["pick", "gpus", "zone", "days", "grace", "jobs", "quick", "anonymize"]) at(id).disabled = worker !== null;
     for (const button of at("files").querySelectorAll("button")) button.disabled = worker !== null;
     document.body.classList.toggle("running", worker !== null);
     at("progress").hidden = worker === null;
@@ -73,7 +73,7 @@
     worker.onerror = e => failed(`the browser could not run the simulator: ${e.message || "its worker did not start"}`);
     URL.revokeObjectURL(source);
     const flags = {
-      gpus: at("gpus").value.trim(), zone: at("zone").value.trim(), grace: at("grace").value.trim(),
+      gpus: at("gpus").value.trim(), zone: at("zone").value.trim(), days: at("days").value.trim(), grace: at("grace").value.trim(),
       quick: String(at("quick").checked), anonymize: String(at("anonymize").checked),
     };
     worker.postMessage({ program: unpacked(), request: { files: [...files], jobs: at("jobs").files[0] || null, flags } });

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"syscall/js"
-	"time"
 	_ "time/tzdata" // a browser has no files of time zones
+
+	"github.com/spf13/pflag"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/lab/cli/forecaster"
@@ -39,10 +39,8 @@ func post(message map[string]any) { js.Global().Call("postMessage", message) }
 // answer is the request's: {files: [File], jobs: File or null, flags: {name: text}}.
 func answer(request js.Value) error {
 	var r forecaster.Request
-	fields := form{values: request.Get("flags")}
-	r.Flags(&fields)
-	if fields.err != nil {
-		return fields.err
+	if err := flags(&r, request.Get("flags")); err != nil {
+		return err
 	}
 	if jobs := request.Get("jobs"); jobs.Truthy() {
 		content, err := io.ReadAll(open(jobs, nil))
@@ -83,6 +81,22 @@ func answer(request js.Value) error {
 	return nil
 }
 
+// flags takes those of the command from the fields of the page, {name: text}; an empty one is not given.
+func flags(r *forecaster.Request, fields js.Value) error {
+	set := pflag.NewFlagSet("forecast", pflag.ContinueOnError)
+	r.Flags(set)
+	names := js.Global().Get("Object").Call("keys", fields)
+	for i := range names.Length() {
+		name := names.Index(i).String()
+		if text := fields.Get(name).String(); text != "" {
+			if err := set.Set(name, text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // piece is how much of a file is read at once, in bytes.
 const piece = 1 << 20
 
@@ -117,52 +131,4 @@ func (b *blob) Read(p []byte) (n int, err error) {
 		b.read(n)
 	}
 	return n, nil
-}
-
-// form takes flags from the fields of a page, texts by the flags' names; an empty one is not given. Its errors read as the command's.
-type form struct {
-	values js.Value
-	err    error // the first
-}
-
-func field[T any](f *form, to *T, name string, value T, parse func(text string) (T, error)) {
-	*to = value
-	text := f.values.Get(name)
-	if f.err != nil || text.Type() != js.TypeString || text.String() == "" {
-		return
-	}
-	got, err := parse(text.String())
-	if err != nil {
-		f.err = errkind.Errorf(errkind.Invalid, "invalid argument %q for \"--%s\" flag: %w", text.String(), name, err)
-		return
-	}
-	*to = got
-}
-
-// StringVar takes a text.
-func (f *form) StringVar(to *string, name, value, _ string) {
-	field(f, to, name, value, func(text string) (string, error) { return text, nil })
-}
-
-// IntVar takes a whole number.
-func (f *form) IntVar(to *int, name string, value int, _ string) {
-	field(f, to, name, value, func(text string) (int, error) {
-		n, err := strconv.ParseInt(text, 0, 64)
-		return int(n), err
-	})
-}
-
-// Uint64Var takes a whole number that is not negative.
-func (f *form) Uint64Var(to *uint64, name string, value uint64, _ string) {
-	field(f, to, name, value, func(text string) (uint64, error) { return strconv.ParseUint(text, 0, 64) })
-}
-
-// DurationVar takes a length of time.
-func (f *form) DurationVar(to *time.Duration, name string, value time.Duration, _ string) {
-	field(f, to, name, value, time.ParseDuration)
-}
-
-// BoolVar takes a yes or no.
-func (f *form) BoolVar(to *bool, name string, value bool, _ string) {
-	field(f, to, name, value, strconv.ParseBool)
 }
