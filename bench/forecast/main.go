@@ -27,6 +27,7 @@ import (
 func main() {
 	var p page
 	flag.StringVar(&p.data, "data", os.Getenv("SLUICE_DATA"), "folder of published traces")
+	flag.IntVar(&p.days, "days", forecast.Recent, "how many of the days before a week, and of a log's last ones, count")
 	flag.StringVar(&p.out, "out", "docs", "folder to write forecast.md and forecast/*.svg to")
 	flag.Parse()
 	program.Main("forecast", p.write)
@@ -40,6 +41,7 @@ type page struct {
 	*pages.Page
 	ctx       context.Context
 	data, out string
+	days      int
 }
 
 func (p *page) write(ctx context.Context) (err error) {
@@ -87,7 +89,7 @@ func (p *page) forecast(l *forecast.Log, quick bool, devices int, backlogs ...fo
 	fmt.Fprintf(os.Stderr, "%d days of %d GPUs\n", l.Days(), len(l.Devices))
 	table := play.Table{Policies: policies.Policies(), Policy: policies.ByName, Planners: planners.Kinds()}
 	return forecast.Forecast(p.ctx, l, forecast.Options{Table: table, Notice: forecast.Notice, Seed: 1, Workers: runtime.GOMAXPROCS(0),
-		Quick: quick, Backlogs: backlogs, Devices: devices})
+		Quick: quick, Backlogs: backlogs, Devices: devices, Days: p.days})
 }
 
 // Answer is the command's answer to a log, with the pictures of it.

@@ -46,30 +46,42 @@ func (m *Samples) Model(node, model string) {
 	}
 }
 
+// counts are how many devices of a kind were measured, by node.
+type counts map[string]map[string]int32
+
+func (c counts) add(node, kind string) {
+	if c[node] == nil {
+		c[node] = map[string]int32{}
+	}
+	c[node][kind]++
+}
+
+// tell describes the nodes.
+func (c counts) tell(b *Book) {
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		row := NodeRow{Name: name}
+		for _, kind := range slices.Sorted(maps.Keys(c[name])) {
+			row.Devices = append(row.Devices, Part{b.Kind([]byte(kind)), c[name][kind], 1000})
+		}
+		b.Tell(row)
+	}
+}
+
 // alone makes a log of what was measured, if there is no other: a device is held while it is busy or has memory in use.
 func (m *Samples) alone() {
 	all := m.gauges.all
 	m.book.Assume("there is no scheduler's log: a device is taken as held from sample to sample where its utilization is above 0 at " +
 		"either, or its memory more than 64 MiB above the least that it was seen with (of at most 1 GiB), and as free otherwise")
-	recorded, kinds := map[string]Spans{}, map[string]map[string]int32{}
+	recorded, kinds := map[string]Spans{}, counts{}
 	for i := range all {
 		g := &all[i]
 		if !g.says() {
 			continue
 		}
-		if kinds[g.Node] == nil {
-			kinds[g.Node] = map[string]int32{}
-		}
-		kinds[g.Node][m.gauges.kind(g)]++
+		kinds.add(g.Node, m.gauges.kind(g))
 		g.each(func(x, y Sample) { recorded[g.Node] = recorded[g.Node].With(x.At, y.At) })
 	}
-	for _, name := range slices.Sorted(maps.Keys(kinds)) {
-		row := NodeRow{Name: name}
-		for _, kind := range slices.Sorted(maps.Keys(kinds[name])) {
-			row.Devices = append(row.Devices, Part{m.book.Kind([]byte(kind)), kinds[name][kind], 1000})
-		}
-		m.book.Tell(row)
-	}
+	kinds.tell(m.book)
 	if len(recorded) == 0 {
 		m.book.Problem("no two samples of a device follow each other: there is nothing that was measured")
 		return
@@ -192,26 +204,17 @@ func (m *Samples) match() {
 	for _, n := range m.book.told {
 		described[n.Name] = described[n.Name] || n.Devices != nil
 	}
-	counts := map[string]map[string]int32{}
+	kinds := counts{}
 	for i := range m.gauges.all {
 		if g := &m.gauges.all[i]; !described[g.Node] && g.tells() {
-			if counts[g.Node] == nil {
-				counts[g.Node] = map[string]int32{}
-			}
 			kind := untyped // what the log calls it is not known
 			if g.Slice != "" {
 				kind = m.gauges.kind(g)
 			}
-			counts[g.Node][kind]++
+			kinds.add(g.Node, kind)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(counts)) {
-		row := NodeRow{Name: name}
-		for _, kind := range slices.Sorted(maps.Keys(counts[name])) {
-			row.Devices = append(row.Devices, Part{m.book.Kind([]byte(kind)), counts[name][kind], 1000})
-		}
-		m.book.Tell(row)
-	}
+	kinds.tell(m.book)
 }
 
 // measured makes what was measured ready, before rows are looked at.

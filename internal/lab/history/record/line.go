@@ -7,7 +7,7 @@ package record
 type Line struct {
 	// At is when this was so, in seconds since 1970.
 	At int64 `json:"at"`
-	// Begin names what is watched ("slurm", "kubernetes") and forgets nodes, reservations and the queue as they were before: they follow
+	// Begin names what is watched ("slurm") and forgets nodes, reservations and the queue as they were before: they follow
 	// anew. A file begins with it.
 	// Every is after how many seconds the next look is due, After when the last look before was, which stands in the file before or above.
 	Begin string `json:"begin,omitempty"`
