@@ -59,9 +59,9 @@ func TestAnOutgrownSliceIsTriedOnce(t *testing.T) {
 	list := d.slices()
 	large := list[slices.IndexFunc(list, func(s sliceView) bool { return strings.Contains(s.ID, "512Mi") })].ID
 	d.must("pause", large, "--for", "1h")
-	d.submit(spec("hog", "items: {total: 10, perItem: 1s}",
-		each(`[ $i -ge 5 ] || head -c 120000000 /dev/zero | tail -c 120000000 | sleep 0.5`),
-		"memory: {phases: [{upTo: 5, mean: 8Mi}, {mean: 48Mi}]}"))
+	d.submit(spec("hog", "items: {total: 4, perItem: 3s}",
+		each(`[ $i -ge 2 ] || head -c 90000000 /dev/zero | tail -c 90000000 | sleep 0.5`),
+		"memory: {phases: [{upTo: 2, mean: 8Mi}, {mean: 48Mi}]}"))
 	killed := func(j jobView) (n int) {
 		for _, s := range j.History {
 			if s.Outcome == "memory" {
@@ -76,5 +76,5 @@ func TestAnOutgrownSliceIsTriedOnce(t *testing.T) {
 	if j := d.done("hog"); killed(j) != 1 {
 		t.Errorf("it was killed %d times for its memory:\n%s", killed(j), d.must("job", "hog"))
 	}
-	d.once("hog", 10)
+	d.once("hog", 4)
 }
