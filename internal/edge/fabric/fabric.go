@@ -1,5 +1,5 @@
 // Package fabric is the contract of transports for messages between actors, in one process or between several. Kinds live in folders below;
-// every kind passes the suite beside the one in memory. A fabric knows addresses, not what messages mean. It may lose, duplicate, delay and
+// every kind passes the suite in fabrictest. A fabric knows addresses, not what messages mean. It may lose, duplicate, delay and
 // reorder them: the protocol needs no more than that (docs/crash-table.md).
 package fabric
 

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/fabric"
 )
@@ -24,15 +23,13 @@ type Faults struct {
 // Fabric is the memory kind.
 type Fabric struct {
 	faults Faults
+	to     fabric.Receivers
 
 	mu        sync.Mutex
-	idle      sync.Cond // no delivery in progress
-	receivers map[protocol.Address]fabric.Deliver
 	sent      uint64
 	dropped   uint64
 	delayed   map[uint64]*time.Timer
 	nextDelay uint64
-	active    int
 	closed    bool
 }
 
@@ -40,24 +37,12 @@ var _ fabric.Fabric = (*Fabric)(nil)
 
 // New makes a fabric with the given faults.
 func New(f Faults) *Fabric {
-	m := &Fabric{faults: f, receivers: map[protocol.Address]fabric.Deliver{}, delayed: map[uint64]*time.Timer{}}
-	m.idle.L = &m.mu
-	return m
+	return &Fabric{faults: f, delayed: map[uint64]*time.Timer{}}
 }
 
 // Attach implements fabric.Fabric.
 func (f *Fabric) Attach(addr protocol.Address, deliver fabric.Deliver) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		return errkind.Errorf(errkind.Unavailable, "attach %v %q: the fabric is closed", addr.Role, addr.ID)
-	}
-	if _, ok := f.receivers[addr]; ok {
-		return errkind.Errorf(errkind.Exists, "attach %v %q: somebody receives there already; give each actor its own id", addr.Role,
-			addr.ID)
-	}
-	f.receivers[addr] = deliver
-	return nil
+	return f.to.Attach(addr, deliver)
 }
 
 // Send implements fabric.Fabric.
@@ -109,25 +94,14 @@ func (f *Fabric) later(d time.Duration, m protocol.Message) {
 	})
 }
 
-// hand calls the receiver without holding the lock, so that it may send in turn.
+// hand delivers m, or counts it as dropped.
 func (f *Fabric) hand(m protocol.Message) {
-	f.mu.Lock()
-	deliver := f.receivers[m.To]
-	if f.closed || deliver == nil {
-		f.dropped++
-		f.mu.Unlock()
+	if f.to.Hand(m) {
 		return
 	}
-	f.active++
-	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		if f.active--; f.active == 0 {
-			f.idle.Broadcast()
-		}
-		f.mu.Unlock()
-	}()
-	deliver(m)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.dropped++
 }
 
 // Dropped implements fabric.Fabric.
@@ -140,16 +114,14 @@ func (f *Fabric) Dropped() uint64 {
 // Close implements fabric.Fabric.
 func (f *Fabric) Close() error {
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.closed = true
 	for id, t := range f.delayed {
 		t.Stop()
 		delete(f.delayed, id)
 		f.dropped++
 	}
-	for f.active > 0 {
-		f.idle.Wait()
-	}
+	f.mu.Unlock()
+	f.to.Close()
 	return nil
 }
 

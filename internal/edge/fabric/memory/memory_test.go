@@ -8,12 +8,13 @@ import (
 
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/fabric"
+	"sluice.dev/sluice/internal/edge/fabric/fabrictest"
 )
 
 func TestConformance(t *testing.T) {
-	runSuite(t, kind{
-		fresh: func(*testing.T) fabric.Fabric { return New(Faults{}) },
-		rough: func(_ *testing.T, seed uint64) fabric.Fabric {
+	fabrictest.Run(t, fabrictest.Kind{
+		Fresh: func(*testing.T) fabric.Fabric { return New(Faults{}) },
+		Rough: func(_ *testing.T, seed uint64) fabric.Fabric {
 			return New(Faults{Seed: seed, Loss: 300, Double: 300, MaxDelay: 3 * time.Millisecond})
 		},
 	})

@@ -1,4 +1,5 @@
-package memory
+// Package fabrictest is what every kind of fabric must do.
+package fabrictest
 
 import (
 	"reflect"
@@ -12,16 +13,17 @@ import (
 	"sluice.dev/sluice/internal/edge/fabric"
 )
 
-// kind makes fabrics for the suite, which every kind of fabric must pass. It knows nothing of how a kind carries messages.
-type kind struct {
-	// fresh makes a fabric that was asked for no faults.
-	fresh func(t *testing.T) fabric.Fabric
-	// rough makes one that loses, doubles, delays and reorders; nil if the kind can't be asked to.
-	rough func(t *testing.T, seed uint64) fabric.Fabric
+// Kind makes fabrics for the suite. Gate and zones are attached at the head of a fabric between processes, the node "n" at one of its
+// machines; messages are sent where their sender is attached.
+type Kind struct {
+	// Fresh makes a fabric that was asked for no faults.
+	Fresh func(t *testing.T) fabric.Fabric
+	// Rough makes one that loses, doubles, delays and reorders; nil if the kind can't be asked to.
+	Rough func(t *testing.T, seed uint64) fabric.Fabric
 }
 
 // patience bounds every wait of the suite; a kind that needs more is broken.
-const patience = 5 * time.Second
+const patience = 20 * time.Second
 
 var (
 	gate = protocol.Address{Role: protocol.Gate}
@@ -29,9 +31,10 @@ var (
 	node = protocol.Address{Role: protocol.Node, ID: "n"}
 )
 
-// runSuite runs the suite.
-func runSuite(t *testing.T, k kind) {
+// Run runs the suite.
+func Run(t *testing.T, k Kind) {
 	t.Run("carries a message unchanged to its address", func(t *testing.T) { unchanged(t, k) })
+	t.Run("carries a message to the node, and its answer", func(t *testing.T) { answered(t, k) })
 	t.Run("nobody there", func(t *testing.T) { nobody(t, k) })
 	t.Run("one receiver an address", func(t *testing.T) { twice(t, k) })
 	t.Run("a receiver may send", func(t *testing.T) { reentrant(t, k) })
@@ -95,8 +98,8 @@ func shut(t *testing.T, f fabric.Fabric) {
 	}
 }
 
-func unchanged(t *testing.T, k kind) {
-	f := k.fresh(t)
+func unchanged(t *testing.T, k Kind) {
+	f := k.Fresh(t)
 	defer shut(t, f)
 	z, n := newBox(), newBox()
 	attach(t, f, zone, z.deliver)
@@ -116,10 +119,29 @@ func unchanged(t *testing.T, k kind) {
 	}
 }
 
-func nobody(t *testing.T, k kind) {
-	f := k.fresh(t)
+// answered: whoever is asked answers from within its receiver.
+func answered(t *testing.T, k Kind) {
+	f := k.Fresh(t)
 	defer shut(t, f)
-	f.Send(protocol.Message{Kind: protocol.Adopt, To: zone, Body: &protocol.Adoption{}})
+	z := newBox()
+	attach(t, f, zone, z.deliver)
+	attach(t, f, node, func(m protocol.Message) {
+		f.Send(protocol.Message{Kind: protocol.RedeemRefused, From: node, To: m.From, Token: m.Token, Job: m.Job,
+			Body: &protocol.Refusal{Text: "it is late"}})
+	})
+	f.Send(protocol.Message{Kind: protocol.Redeem, From: zone, To: node, Job: "j", Token: job.Token{Epoch: 2, Seq: 9},
+		Body: &protocol.Work{}})
+	got := z.wait(t, 1)[0]
+	if got.Kind != protocol.RedeemRefused || got.From != node || got.Token != (job.Token{Epoch: 2, Seq: 9}) ||
+		got.Body.(*protocol.Refusal).Text != "it is late" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func nobody(t *testing.T, k Kind) {
+	f := k.Fresh(t)
+	defer shut(t, f)
+	f.Send(protocol.Message{Kind: protocol.Adopt, From: gate, To: zone, Body: &protocol.Adoption{}})
 	end := time.Now().Add(patience)
 	for f.Dropped() != 1 {
 		if time.Now().After(end) {
@@ -129,8 +151,8 @@ func nobody(t *testing.T, k kind) {
 	}
 }
 
-func twice(t *testing.T, k kind) {
-	f := k.fresh(t)
+func twice(t *testing.T, k Kind) {
+	f := k.Fresh(t)
 	defer shut(t, f)
 	attach(t, f, zone, func(protocol.Message) {})
 	if err := f.Attach(zone, func(protocol.Message) {}); errkind.Of(err) != errkind.Exists {
@@ -138,23 +160,23 @@ func twice(t *testing.T, k kind) {
 	}
 }
 
-func reentrant(t *testing.T, k kind) {
-	f := k.fresh(t)
+func reentrant(t *testing.T, k Kind) {
+	f := k.Fresh(t)
 	defer shut(t, f)
 	g := newBox()
 	attach(t, f, gate, g.deliver)
 	attach(t, f, zone, func(m protocol.Message) {
-		f.Send(protocol.Message{Kind: protocol.Adopted, To: gate, Job: m.Job})
+		f.Send(protocol.Message{Kind: protocol.Adopted, From: zone, To: gate, Job: m.Job})
 	})
-	f.Send(protocol.Message{Kind: protocol.Adopt, To: zone, Job: "j", Body: &protocol.Adoption{}})
+	f.Send(protocol.Message{Kind: protocol.Adopt, From: gate, To: zone, Job: "j", Body: &protocol.Adoption{}})
 	if got := g.wait(t, 1); got[0].Kind != protocol.Adopted || got[0].Job != "j" {
 		t.Errorf("got %+v", got[0])
 	}
 }
 
-func many(t *testing.T, k kind) {
+func many(t *testing.T, k Kind) {
 	const senders, each = 8, 100
-	f := k.fresh(t)
+	f := k.Fresh(t)
 	defer shut(t, f)
 	z := newBox()
 	attach(t, f, zone, z.deliver)
@@ -162,7 +184,7 @@ func many(t *testing.T, k kind) {
 	for s := range senders {
 		wg.Go(func() {
 			for i := range each {
-				f.Send(protocol.Message{Kind: protocol.Report, To: zone, Session: uint64(s),
+				f.Send(protocol.Message{Kind: protocol.Report, From: node, To: zone, Session: uint64(s),
 					Body: &protocol.Observation{Progress: int64(i)}})
 			}
 		})
@@ -177,14 +199,14 @@ func many(t *testing.T, k kind) {
 	}
 }
 
-func closed(t *testing.T, k kind) {
-	f := k.fresh(t)
+func closed(t *testing.T, k Kind) {
+	f := k.Fresh(t)
 	z := newBox()
 	attach(t, f, zone, z.deliver)
 	shut(t, f)
 	shut(t, f)
 	before := len(z.got())
-	f.Send(protocol.Message{Kind: protocol.Adopt, To: zone, Body: &protocol.Adoption{}})
+	f.Send(protocol.Message{Kind: protocol.Adopt, From: gate, To: zone, Body: &protocol.Adoption{}})
 	if got := len(z.got()); got != before {
 		t.Errorf("a message was delivered after Close")
 	}
@@ -195,17 +217,17 @@ func closed(t *testing.T, k kind) {
 
 // rough asks until every one of a hundred questions is answered, as every actor does, and insists that something was
 // really lost and doubled on the way.
-func rough(t *testing.T, k kind) {
-	if k.rough == nil {
+func rough(t *testing.T, k Kind) {
+	if k.Rough == nil {
 		t.Skip("this kind can't be asked to misbehave")
 	}
 	const questions = 100
-	f := k.rough(t, 1)
+	f := k.Rough(t, 1)
 	defer shut(t, f)
 	g := newBox()
 	attach(t, f, gate, g.deliver)
 	attach(t, f, zone, func(m protocol.Message) {
-		f.Send(protocol.Message{Kind: protocol.Adopted, To: gate, Session: m.Session})
+		f.Send(protocol.Message{Kind: protocol.Adopted, From: zone, To: gate, Session: m.Session})
 	})
 	answers := map[uint64]int{}
 	end := time.Now().Add(patience)
@@ -215,7 +237,7 @@ func rough(t *testing.T, k kind) {
 		}
 		for q := range uint64(questions) {
 			if answers[q] == 0 {
-				f.Send(protocol.Message{Kind: protocol.Adopt, To: zone, Session: q, Body: &protocol.Adoption{}})
+				f.Send(protocol.Message{Kind: protocol.Adopt, From: gate, To: zone, Session: q, Body: &protocol.Adoption{}})
 			}
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -1,0 +1,275 @@
+package stream
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"connectrpc.com/connect"
+
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/fabric"
+)
+
+// HeadOptions of a head.
+type HeadOptions struct {
+	// Caller is the machine that the transport has authenticated as the caller, or an error that says why there is none.
+	Caller func(context.Context) (job.NodeID, error)
+	// Build of this side, for people.
+	Build  string
+	Timing Timing
+	Log    *slog.Logger
+}
+
+// Head is the side that listens: its own actors are attached here, those of the machines at their Member. Safe for concurrent use.
+type Head struct {
+	options HeadOptions
+	own     fabric.Receivers
+	ctx     context.Context
+	stop    context.CancelCauseFunc
+	open    sync.WaitGroup // streams
+
+	mu      sync.Mutex
+	links   map[job.NodeID]*linked // up
+	past    map[job.NodeID]Machine // of those that are down, as they were last
+	dropped uint64                 // for whom there is no link and no receiver, and of links that are down
+	closed  bool
+}
+
+// linked is a link that is up, and what ends it.
+type linked struct {
+	*session
+	end context.CancelCauseFunc
+}
+
+// Machine is what a head knows of one.
+type Machine struct {
+	Name job.NodeID
+	Link
+	// Up: the link is there. Else Why says what ended it, and Link is as it was then.
+	Up  bool
+	Why error
+}
+
+var _ fabric.Fabric = (*Head)(nil)
+
+var (
+	errReplaced = errkind.Errorf(errkind.Conflict, "the same machine has called again")
+	errStopping = errkind.Errorf(errkind.Unavailable, "the head is stopping")
+)
+
+// NewHead returns a head without machines. Serve its Handler; Close it before the server.
+func NewHead(o HeadOptions) *Head {
+	o.Timing = o.Timing.filled()
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	h := &Head{options: o, links: map[job.NodeID]*linked{}, past: map[job.NodeID]Machine{}}
+	h.ctx, h.stop = context.WithCancelCause(context.Background())
+	return h
+}
+
+// Attach implements fabric.Fabric.
+func (h *Head) Attach(addr protocol.Address, deliver fabric.Deliver) error {
+	return h.own.Attach(addr, deliver)
+}
+
+// Send implements fabric.Fabric.
+func (h *Head) Send(m protocol.Message) {
+	if m.To.Role == protocol.Node {
+		h.mu.Lock()
+		l := h.links[job.NodeID(m.To.ID)]
+		h.mu.Unlock()
+		if l != nil {
+			l.queue.put(m)
+			return
+		}
+	}
+	h.hand(m)
+}
+
+// hand delivers a message to an actor of this side, or counts it as dropped.
+func (h *Head) hand(m protocol.Message) {
+	if h.own.Hand(m) {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.dropped++
+}
+
+// take delivers a message of a machine, which speaks as its own node to gates and zones alone.
+func (h *Head) take(name job.NodeID, m protocol.Message) bool {
+	if !owns(name, m.From) || m.To.Role != protocol.Gate && m.To.Role != protocol.Zone {
+		return false
+	}
+	h.hand(m)
+	return true
+}
+
+// Dropped implements fabric.Fabric.
+func (h *Head) Dropped() uint64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := h.dropped
+	for _, l := range h.links {
+		n += l.queue.lost()
+	}
+	return n
+}
+
+// Machines lists those that were here since the head came up, by name.
+func (h *Head) Machines() (list []Machine) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for name, l := range h.links {
+		list = append(list, Machine{Name: name, Link: l.link(), Up: true})
+	}
+	for _, m := range h.past {
+		list = append(list, m)
+	}
+	slices.SortFunc(list, func(a, b Machine) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// Expel ends a machine's link with a reason. It may call again, unless Caller refuses it by then.
+func (h *Head) Expel(name job.NodeID, why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if l := h.links[name]; l != nil {
+		l.end(why)
+	}
+}
+
+// Close implements fabric.Fabric.
+func (h *Head) Close() error {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.stop(errStopping)
+	h.open.Wait()
+	h.own.Close()
+	return nil
+}
+
+// Handler serves the streams of machines, at the path returned first. It needs HTTP/2, and a server whose ConnContext is WithConn.
+func (h *Head) Handler(options ...connect.HandlerOption) (path string, handler http.Handler) {
+	path, inner := sluicev1alpha1connect.NewClusterServiceHandler(h, append(options, connect.WithReadMaxBytes(MaxFrame))...)
+	return path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
+			r = r.WithContext(context.WithValue(r.Context(), waysKey{}, ways{conn: conn, control: http.NewResponseController(w)}))
+		}
+		inner.ServeHTTP(w, r)
+	})
+}
+
+// WithConn remembers a connection for the calls that come by it, for Head.Handler.
+func WithConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+type (
+	connKey struct{} // of the connection that a call came by
+	waysKey struct{} // of the ways to end a call
+)
+
+// ways to end a call of a machine.
+type ways struct {
+	conn    net.Conn
+	control *http.ResponseController
+}
+
+// served is a stream as the head has it.
+type served struct {
+	*connect.BidiStream[pb.Frame, pb.Frame]
+	ways
+}
+
+// Interrupt implements pipe. The answer can still be sent.
+func (s served) Interrupt() { _ = s.control.SetReadDeadline(time.Unix(1, 0)) } // an error: the stream is over
+
+// Break implements pipe. A link is alone on its connection.
+func (s served) Break() { _ = s.conn.Close() } // an error: it is closed
+
+// Link is the call of one machine. It is part of the API's service.
+func (h *Head) Link(ctx context.Context, stream *connect.BidiStream[pb.Frame, pb.Frame]) error {
+	name, err := h.options.Caller(ctx)
+	if err != nil {
+		return answer(err)
+	}
+	if !h.enter() {
+		return answer(errStopping)
+	}
+	defer h.open.Done()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(h.ctx, func() { end(errStopping) })()
+	s := newSession(h.options.Timing, h.options.Build, func(m protocol.Message) bool { return h.take(name, m) })
+	by, ok := ctx.Value(waysKey{}).(ways)
+	if !ok {
+		return answer(errors.New("stream: the server does not say by which connection a call came (WithConn)"))
+	}
+	err = s.run(ctx, served{stream, by}, func() { h.up(name, &linked{session: s, end: end}) })
+	h.down(name, s, err)
+	return answer(err)
+}
+
+// enter counts a stream, unless the head is closed.
+func (h *Head) enter() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.open.Add(1)
+	}
+	return !h.closed
+}
+
+// up makes a link that of its machine. An earlier one ends: a machine that calls again has lost it, whether this side knows or not.
+func (h *Head) up(name job.NodeID, l *linked) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if was := h.links[name]; was != nil {
+		was.end(errReplaced)
+		h.dropped += was.queue.lost() + uint64(len(was.queue.take(nil)))
+	}
+	h.links[name] = l
+	delete(h.past, name)
+	h.options.Log.Info("a machine is linked", "machine", string(name), "build", l.other.Load().GetBuild())
+}
+
+// down notes that a link is gone, unless another has taken its place.
+func (h *Head) down(name job.NodeID, s *session, why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if l := h.links[name]; l == nil || l.session != s {
+		return
+	}
+	delete(h.links, name)
+	h.dropped += s.queue.lost() + uint64(len(s.queue.take(nil)))
+	h.past[name] = Machine{Name: name, Link: s.link(), Why: why}
+	h.options.Log.Warn("a machine's link is gone", "machine", string(name), "why", why)
+}
+
+// codes are those that a machine must be able to tell apart: all others mean that calling again may help.
+var codes = map[errkind.Kind]connect.Code{
+	errkind.Denied: connect.CodePermissionDenied, errkind.Unsupported: connect.CodeFailedPrecondition,
+	errkind.Invalid: connect.CodeInvalidArgument, errkind.Conflict: connect.CodeAborted,
+}
+
+// answer is an error as the caller gets it.
+func answer(err error) error {
+	if code, ok := codes[errkind.Of(err)]; ok {
+		return connect.NewError(code, err)
+	}
+	return connect.NewError(connect.CodeUnavailable, err)
+}

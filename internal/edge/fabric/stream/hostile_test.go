@@ -1,0 +1,116 @@
+package stream
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"connectrpc.com/connect"
+
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/wire"
+)
+
+// A caller that does not keep to what links are gets an answer that says so, and nothing of it is delivered.
+func TestACallerThatIsNoMachine(t *testing.T) {
+	a := newAuthority(t)
+	h := serve(t, a, "", brisk)
+	if err := h.Attach(zone, func(m protocol.Message) { t.Errorf("delivered: %+v", m) }); err != nil {
+		t.Fatal(err)
+	}
+	client := sluicev1alpha1connect.NewClusterServiceClient(&http.Client{Transport: &http.Transport{
+		TLSClientConfig: a.config("n"), ForceAttemptHTTP2: true}}, "https://"+h.addr, connect.WithGRPC())
+	hello := &pb.Hello{Oldest: Oldest, Newest: Newest, Build: "b"}
+	for _, c := range []struct {
+		name   string
+		frames []*pb.Frame
+		code   connect.Code
+		says   string
+	}{
+		{"no hello", []*pb.Frame{{Messages: [][]byte{{1}}}}, connect.CodeInvalidArgument, "without a hello"},
+		{"a build of the future", []*pb.Frame{{Hello: &pb.Hello{Oldest: Newest + 1, Newest: Newest + 2, Build: "v9"}}},
+			connect.CodeFailedPrecondition, "upgrade this side"},
+		{"a build of the past", []*pb.Frame{{Hello: &pb.Hello{Build: "v0"}}}, connect.CodeFailedPrecondition, "upgrade the other side"},
+		{"damaged messages", []*pb.Frame{{Hello: hello, Messages: [][]byte{{wire.MessageVersion, 0xff}}}}, connect.CodeUnavailable,
+			"a message of the other side"},
+		{"silence", nil, connect.CodeUnavailable, "nothing was heard"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			defer cancel()
+			s := client.Link(ctx)
+			if err := s.Send(nil); err != nil { // the headers
+				t.Fatal(err)
+			}
+			for _, f := range c.frames {
+				if err := s.Send(f); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for {
+				if _, err := s.Receive(); err != nil {
+					if connect.CodeOf(err) != c.code || !strings.Contains(err.Error(), c.says) {
+						t.Errorf("got %v, want code %v and %q", err, c.code, c.says)
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+// What is said to a machine that takes nothing is bounded, and what finds no room is counted.
+func TestAQueueIsBounded(t *testing.T) {
+	q := newQueue()
+	for i := range room + 7 {
+		if got := q.put(protocol.Message{Session: uint64(i)}); got != (i < room) {
+			t.Fatalf("message %d: room %v", i, got)
+		}
+	}
+	if q.lost() != 7 {
+		t.Errorf("%d found no room, want 7", q.lost())
+	}
+	list := q.take(nil)
+	if len(list) != room || list[0].Session != 0 || list[room-1].Session != room-1 {
+		t.Errorf("%d messages wait, from %d", len(list), list[0].Session)
+	}
+	if !q.put(protocol.Message{}) || len(q.take(nil)) != 1 {
+		t.Error("there is no room after all were taken")
+	}
+}
+
+// A head of another version says so to the machine, which does not ask again soon.
+func TestVersions(t *testing.T) {
+	for _, c := range []struct {
+		oldest, newest uint32
+		says           string
+	}{
+		{Oldest, Newest, ""},
+		{Newest, Newest + 1, ""},
+		{Newest + 1, Newest + 1, "upgrade this side"},
+		{0, Oldest - 1, "upgrade the other side"},
+	} {
+		err := speaks(&pb.Hello{Oldest: c.oldest, Newest: c.newest})
+		switch {
+		case c.says == "" && err != nil:
+			t.Errorf("versions %d to %d: %v", c.oldest, c.newest, err)
+		case c.says != "" && (errkind.Of(err) != errkind.Unsupported || !strings.Contains(err.Error(), c.says) || !refused(err)):
+			t.Errorf("versions %d to %d: got %v, want %q", c.oldest, c.newest, err, c.says)
+		}
+	}
+}
+
+// The defaults keep a link alive: several beats fit into the silence that ends it.
+func TestTiming(t *testing.T) {
+	if d := (Timing{}).filled(); d.Beat*3 > d.Silence || d.RetryFirst > d.RetryLast {
+		t.Errorf("the defaults are %+v", d)
+	}
+	if own := (Timing{Beat: time.Minute}).filled(); own.Beat != time.Minute {
+		t.Errorf("a setting was lost: %+v", own)
+	}
+}

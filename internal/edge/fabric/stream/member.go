@@ -1,0 +1,268 @@
+package stream
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"connectrpc.com/connect"
+
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/fabric"
+)
+
+// MemberOptions of a machine's side.
+type MemberOptions struct {
+	// Machine is this one's name, as its certificate has it.
+	Machine job.NodeID
+	// Head is its address, host:port. It is looked up anew each time it is dialed.
+	Head string
+	// TLS says who the head must be, and who this machine is. It is asked each time the head is dialed, since certificates are renewed.
+	TLS func() (*tls.Config, error)
+	// Build of this side, for people.
+	Build  string
+	Timing Timing
+	Log    *slog.Logger
+}
+
+// Member is a machine's side, which calls its head, and calls again whenever the link is gone. Safe for concurrent use.
+type Member struct {
+	options MemberOptions
+	own     fabric.Receivers
+	stop    context.CancelFunc
+	done    chan struct{}
+	up      atomic.Pointer[session] // nil: the link is down
+	dropped atomic.Uint64           // while it was down or had no receiver, and of links that are down
+
+	mu  sync.Mutex
+	why error // the link is down for this
+}
+
+var _ fabric.Fabric = (*Member)(nil)
+
+// errRefused marks an answer of the head that will be the same the next time.
+var errRefused = errors.New("the head refuses this machine")
+
+// Join begins to call the head. Messages are dropped until it has answered.
+func Join(o MemberOptions) *Member {
+	o.Timing = o.Timing.filled()
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	m := &Member{options: o, stop: stop, done: make(chan struct{})}
+	m.why = errors.New("the head was not called yet")
+	go m.call(ctx)
+	return m
+}
+
+// Attach implements fabric.Fabric.
+func (m *Member) Attach(addr protocol.Address, deliver fabric.Deliver) error {
+	return m.own.Attach(addr, deliver)
+}
+
+// Send implements fabric.Fabric.
+func (m *Member) Send(said protocol.Message) {
+	switch s := m.up.Load(); {
+	case owns(m.options.Machine, said.To):
+		m.hand(said)
+	case s == nil:
+		m.dropped.Add(1)
+	default:
+		s.queue.put(said)
+	}
+}
+
+// hand delivers a message to this machine's node, or counts it as dropped.
+func (m *Member) hand(said protocol.Message) {
+	if !m.own.Hand(said) {
+		m.dropped.Add(1)
+	}
+}
+
+// Dropped implements fabric.Fabric.
+func (m *Member) Dropped() uint64 {
+	n := m.dropped.Load()
+	if s := m.up.Load(); s != nil {
+		n += s.queue.lost()
+	}
+	return n
+}
+
+// State is the link to the head, or why there is none.
+func (m *Member) State() (Link, error) {
+	if s := m.up.Load(); s != nil {
+		return s.link(), nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return Link{}, m.why
+}
+
+// Close implements fabric.Fabric.
+func (m *Member) Close() error {
+	m.stop()
+	<-m.done
+	m.own.Close()
+	return nil
+}
+
+// call keeps a link to the head until ctx is done.
+func (m *Member) call(ctx context.Context) {
+	defer close(m.done)
+	wait := m.options.Timing.RetryFirst
+	for ctx.Err() == nil {
+		linked, err := m.once(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if linked {
+			wait = m.options.Timing.RetryFirst
+		}
+		if refused(err) {
+			wait = m.options.Timing.RetryLast
+		}
+		m.note(err)
+		// Not all machines of a head that was away may call it at once.
+		if !rest(ctx, wait/2+rand.N(wait/2+1)) {
+			return
+		}
+		wait = min(2*wait, m.options.Timing.RetryLast)
+	}
+}
+
+// note keeps why there is no link, and logs it where it is another reason than before.
+func (m *Member) note(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.why == nil || m.why.Error() != err.Error() {
+		m.options.Log.Warn("no link to the head; what runs goes on, and it is called again", "head", m.options.Head, "why", err)
+	}
+	m.why = err
+}
+
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// once calls the head, and returns when the link is gone: whether there was one, and what ended it.
+func (m *Member) once(ctx context.Context) (linked bool, err error) {
+	config, err := m.options.TLS()
+	if err != nil {
+		return false, fmt.Errorf("this machine's certificate: %w", err)
+	}
+	// A transport for each call: one that waits for a peer that is gone would give the next call the same connection.
+	dialed := &connections{dialer: net.Dialer{Timeout: m.options.Timing.Silence}}
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, TLSHandshakeTimeout: m.options.Timing.Silence,
+		DialContext: dialed.dial,
+	}
+	defer dialed.close()
+	defer transport.CloseIdleConnections()
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	client := sluicev1alpha1connect.NewClusterServiceClient(&http.Client{Transport: transport}, "https://"+m.options.Head,
+		connect.WithGRPC(), connect.WithReadMaxBytes(MaxFrame))
+	stream := client.Link(ctx)
+	s := newSession(m.options.Timing, m.options.Build, m.take)
+	err = s.run(ctx, calling{stream, end, dialed}, func() {
+		linked = true
+		m.up.Store(s)
+		m.mu.Lock()
+		m.why = nil
+		m.mu.Unlock()
+		m.options.Log.Info("linked to the head", "head", m.options.Head, "build", s.other.Load().GetBuild())
+	})
+	m.up.CompareAndSwap(s, nil)
+	m.dropped.Add(s.queue.lost() + uint64(len(s.queue.take(nil))))
+	_ = errors.Join(stream.CloseRequest(), stream.CloseResponse()) // the stream is over
+	return linked, err
+}
+
+// take delivers what the head says to this machine's node.
+func (m *Member) take(said protocol.Message) bool {
+	if !owns(m.options.Machine, said.To) {
+		return false
+	}
+	m.hand(said)
+	return true
+}
+
+// calling is a stream as the caller has it, whose errors say what the head has answered.
+type calling struct {
+	*connect.BidiStreamForClient[pb.Frame, pb.Frame]
+	end    context.CancelFunc
+	dialed *connections
+}
+
+// Receive implements pipe.
+func (c calling) Receive() (*pb.Frame, error) {
+	f, err := c.BidiStreamForClient.Receive()
+	if err == nil {
+		return f, nil
+	}
+	final := []connect.Code{connect.CodePermissionDenied, connect.CodeUnauthenticated, connect.CodeFailedPrecondition,
+		connect.CodeInvalidArgument, connect.CodeUnimplemented}
+	if slices.Contains(final, connect.CodeOf(err)) {
+		err = fmt.Errorf("%w: %w", errRefused, err)
+	}
+	return nil, err
+}
+
+// Interrupt implements pipe.
+func (c calling) Interrupt() { c.end() }
+
+// Break implements pipe.
+func (c calling) Break() { c.dialed.close() }
+
+// connections are those of one call: a proxy's, or the head's.
+type connections struct {
+	dialer net.Dialer
+
+	mu     sync.Mutex
+	list   []net.Conn
+	closed bool // those that are dialed from now on are closed at once
+}
+
+func (c *connections) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := c.dialer.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errors.Join(net.ErrClosed, conn.Close())
+	}
+	c.list = append(c.list, conn)
+	return conn, nil
+}
+
+func (c *connections) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for _, conn := range c.list {
+		_ = conn.Close() // an error: it is closed
+	}
+	c.list = nil
+}

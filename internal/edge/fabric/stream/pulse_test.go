@@ -1,0 +1,57 @@
+package stream
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// Two sides whose clocks differ, over a network whose ways take long and differ: the offset is right within half of the shortest round trip
+// (RFC 5905), and the round trip leaves out what the other side waited.
+func TestOffset(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ms := func(name string, from, to int) time.Duration {
+			return time.Duration(rapid.IntRange(from, to).Draw(t, name)) * time.Millisecond
+		}
+		ahead := ms("ahead", -60_000, 60_000)
+		here, there := &pulse{}, &pulse{}
+		now := time.Unix(1_000_000, 0)
+		shortest := time.Duration(-1)
+		for range rapid.IntRange(2, 20).Draw(t, "beats") {
+			out, stay, back := ms("out", 1, 200), ms("stay", 0, 900), ms("back", 1, 200)
+			b := here.next(now)
+			now = now.Add(out)
+			there.hear(now.Add(ahead), b)
+			now = now.Add(stay)
+			b = there.next(now.Add(ahead))
+			now = now.Add(back)
+			here.hear(now, b)
+			if shortest < 0 || out+back < shortest {
+				shortest = out + back
+			}
+			now = now.Add(ms("pause", 0, 1000))
+		}
+		best, _ := here.best()
+		if len(here.trips) < looks && best.round != shortest {
+			t.Fatalf("the round trip is %v, want %v", best.round, shortest)
+		}
+		if wrong := (best.offset - ahead).Abs(); wrong > best.round/2+time.Microsecond {
+			t.Fatalf("the offset is %v, want %v within %v", best.offset, ahead, best.round/2)
+		}
+	})
+}
+
+// A clock that is set back between a beat and its answer gives no measurement.
+func TestAClockThatIsSetBack(t *testing.T) {
+	here, there := &pulse{}, &pulse{}
+	now := time.Unix(1_000_000, 0)
+	there.hear(now, here.next(now))
+	here.hear(now.Add(-time.Hour), there.next(now))
+	if len(here.trips) != 0 {
+		t.Errorf("measured %v", here.trips)
+	}
+	if best, _ := here.best(); best != (trip{}) {
+		t.Errorf("best is %v", best)
+	}
+}

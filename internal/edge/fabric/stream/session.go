@@ -1,0 +1,208 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/wire"
+)
+
+// pipe is one stream as either side has it. Send and Receive are called by one goroutine each.
+type pipe interface {
+	Send(*pb.Frame) error
+	Receive() (*pb.Frame, error)
+	// Interrupt makes Receive return, Break makes both return whatever the network does: HTTP/2 can not end a stream while its connection
+	// takes no bytes, and that is when it must be ended.
+	Interrupt()
+	Break()
+}
+
+// A frame carries messages of about so many bytes: enough to share what a frame costs, and little enough that a beat is not held up.
+const fullFrame = 256 << 10
+
+// session is one link while it is up.
+type session struct {
+	timing Timing
+	build  string
+	queue  *queue
+	// take delivers a message of the other side; it says false if the message names a sender or a receiver that is not theirs.
+	take func(protocol.Message) bool
+
+	since time.Time
+	pulse pulse
+	other atomic.Pointer[pb.Hello] // nil before it was heard
+
+	sent, received, forged, out, in atomic.Uint64
+}
+
+func newSession(t Timing, build string, take func(protocol.Message) bool) *session {
+	s := &session{timing: t, build: build, queue: newQueue(), take: take, since: time.Now()}
+	s.pulse.frame(s.since)
+	return s
+}
+
+// errSilent ends a link whose other side says nothing.
+var errSilent = errkind.Errorf(errkind.Unavailable, "nothing was heard for too long")
+
+// run carries messages until ctx is done, the pipe fails, or the other side is silent; it returns why. opened is called once the other
+// side's hello is accepted.
+func (s *session) run(ctx context.Context, p pipe, opened func()) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	var both sync.WaitGroup
+	both.Go(func() {
+		if err := s.write(ctx, p); !errors.Is(err, io.EOF) { // the other side has ended the stream: what it reads says why
+			end(err)
+		}
+	})
+	both.Go(func() { end(s.read(p, opened)) })
+	look := time.NewTicker(max(s.timing.Silence/8, time.Millisecond))
+	defer look.Stop()
+	for ctx.Err() == nil {
+		select {
+		case now := <-look.C:
+			if s.pulse.silent(now) > s.timing.Silence {
+				end(errSilent)
+			}
+		case <-ctx.Done():
+		}
+	}
+	p.Interrupt()
+	defer time.AfterFunc(s.timing.Silence/4, p.Break).Stop()
+	both.Wait()
+	return context.Cause(ctx)
+}
+
+// write sends the hello, and then messages as they come and beats between them.
+func (s *session) write(ctx context.Context, p pipe) error {
+	hello := &pb.Hello{Oldest: Oldest, Newest: Newest, Build: s.build}
+	if err := p.Send(&pb.Frame{Hello: hello, Beat: s.pulse.next(time.Now())}); err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	beat := time.NewTicker(s.timing.Beat)
+	defer beat.Stop()
+	var waiting []protocol.Message
+	for {
+		f := &pb.Frame{}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case now := <-beat.C:
+			f.Beat = s.pulse.next(now)
+		case <-s.queue.ready:
+			waiting = s.queue.take(waiting)
+		}
+		for f.Beat != nil || len(waiting) > 0 {
+			n := s.fill(f, waiting)
+			if err := p.Send(f); err != nil {
+				return fmt.Errorf("send: %w", err)
+			}
+			s.sent.Add(uint64(n))
+			clear(waiting[:n])
+			waiting = waiting[n:]
+			f = &pb.Frame{}
+			select {
+			case now := <-beat.C: // also while there is always a message
+				f.Beat = s.pulse.next(now)
+			default:
+			}
+		}
+		waiting = waiting[:0]
+	}
+}
+
+// fill adds messages to a frame until it is full, and returns how many.
+func (s *session) fill(f *pb.Frame, waiting []protocol.Message) (n int) {
+	size := 0
+	for n < len(waiting) && size < fullFrame {
+		encoded := wire.AppendMessage(nil, &waiting[n])
+		f.Messages = append(f.Messages, encoded)
+		size += len(encoded)
+		n++
+	}
+	s.out.Add(uint64(size))
+	return n
+}
+
+// read takes what the other side says, the hello first.
+func (s *session) read(p pipe, opened func()) error {
+	for {
+		f, err := p.Receive()
+		if err != nil {
+			return fmt.Errorf("receive: %w", err)
+		}
+		now := time.Now()
+		s.pulse.frame(now)
+		if s.other.Load() == nil {
+			if err := s.greet(f.GetHello()); err != nil {
+				return err
+			}
+			opened()
+		}
+		if b := f.GetBeat(); b != nil {
+			s.pulse.hear(now, b)
+		}
+		for _, encoded := range f.GetMessages() {
+			m, err := wire.DecodeMessage(encoded)
+			if err != nil {
+				return fmt.Errorf("a message of the other side: %w", err)
+			}
+			s.in.Add(uint64(len(encoded)))
+			if !s.take(m) {
+				s.forged.Add(1)
+				continue
+			}
+			s.received.Add(1)
+		}
+	}
+}
+
+// greet takes the other side's hello.
+func (s *session) greet(h *pb.Hello) error {
+	if h == nil {
+		return errkind.Errorf(errkind.Invalid, "the link begins without a hello: the other side is no Sluice")
+	}
+	if err := speaks(h); err != nil {
+		return err
+	}
+	s.other.Store(proto.CloneOf(h))
+	return nil
+}
+
+// speaks says whether both sides have a version of links in common.
+func speaks(h *pb.Hello) error {
+	if h.GetOldest() <= Newest && Oldest <= h.GetNewest() {
+		return nil
+	}
+	older := "this side"
+	if h.GetNewest() < Oldest {
+		older = "the other side"
+	}
+	return errkind.Errorf(errkind.Unsupported, "the other side (build %q) speaks versions %d to %d of links, this one %d to %d: "+
+		"they are more than one release apart: upgrade %s, a release at a time", h.GetBuild(), h.GetOldest(), h.GetNewest(), Oldest, Newest, older)
+}
+
+// link is the session for people.
+func (s *session) link() Link {
+	best, heard := s.pulse.best()
+	return Link{
+		Since: s.since, Heard: heard, Build: s.other.Load().GetBuild(), RoundTrip: best.round, Offset: best.offset,
+		Sent: s.sent.Load(), Received: s.received.Load(), Dropped: s.queue.lost(), Forged: s.forged.Load(),
+		BytesSent: s.out.Load(), BytesReceived: s.in.Load(),
+	}
+}
+
+// refused reports whether the other side will not have this one, so that asking again soon is no use.
+func refused(err error) bool {
+	return errors.Is(err, errRefused) || errkind.Of(err) == errkind.Unsupported || errkind.Of(err) == errkind.Invalid
+}
