@@ -29,7 +29,8 @@ type Timing struct {
 	// Beat is the time between two beats, default 1 s. After Silence without a frame the other side counts as gone, default 4 s.
 	Beat, Silence time.Duration
 	// RetryFirst and RetryLast are how long a machine waits before it dials again: from the first to the last, doubled each time, and drawn
-	// from half of that to all of it. Default 100 ms and 10 s.
+	// from half of that to all of it. Default 100 ms and 2 s. A machine that is refused waits
+	// 15 times the last.
 	RetryFirst, RetryLast time.Duration
 }
 
@@ -43,7 +44,7 @@ func (t Timing) filled() Timing {
 	set(&t.Beat, time.Second)
 	set(&t.Silence, 4*time.Second)
 	set(&t.RetryFirst, 100*time.Millisecond)
-	set(&t.RetryLast, 10*time.Second)
+	set(&t.RetryLast, 2*time.Second)
 	return t
 }
 

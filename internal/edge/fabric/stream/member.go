@@ -52,6 +52,9 @@ type Member struct {
 
 var _ fabric.Fabric = (*Member)(nil)
 
+// refusedWaits is how many times the last wait a machine that is refused waits: a person must do something first.
+const refusedWaits = 15
+
 // errRefused marks an answer of the head that will be the same the next time.
 var errRefused = errors.New("the head refuses this machine")
 
@@ -131,12 +134,13 @@ func (m *Member) call(ctx context.Context) {
 		if linked {
 			wait = m.options.Timing.RetryFirst
 		}
-		if refused(err) {
-			wait = m.options.Timing.RetryLast
-		}
 		m.note(err)
+		now := wait
+		if refused(err) {
+			now = refusedWaits * m.options.Timing.RetryLast
+		}
 		// Not all machines of a head that was away may call it at once.
-		if !rest(ctx, wait/2+rand.N(wait/2+1)) {
+		if !rest(ctx, now/2+rand.N(now/2+1)) {
 			return
 		}
 		wait = min(2*wait, m.options.Timing.RetryLast)
