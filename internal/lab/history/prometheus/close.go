@@ -1,17 +1,16 @@
 package prometheus
 
 import (
-	"cmp"
 	"fmt"
 	"hash/fnv"
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/history"
+	"sluice.dev/sluice/internal/lab/history/kubernetes"
 )
 
 const (
@@ -19,8 +18,6 @@ const (
 	unseenDone  = "taken as ended with the last sample: it ended somewhere in a time that was not recorded"
 	claims      = "a Pod whose devices are those of a DRA claim"
 	claimsDone  = "left out: kube-state-metrics names a Pod's claims, and not what they hold"
-	mixed       = "a node that had other devices at times"
-	mixedDone   = "as many of each kind as there were at most: idle time of those that came or went is overstated"
 	homeless    = "a Pod with devices that never was on a node"
 	holdsNone   = "it held nothing"
 	silentHours = "a time in which kube-state-metrics was not sampled"
@@ -35,7 +32,12 @@ func (r *record) Close() {
 		}
 		return
 	}
-	c := closing{record: r, step: r.step(), sharing: map[pool][]share{}}
+	c := closing{record: r, step: r.step(), fleet: kubernetes.NewFleet(r.book, func(name string) *kubernetes.Node {
+		if n := r.nodes[name]; n != nil {
+			return &n.Node
+		}
+		return nil
+	})}
 	ran := c.runs()
 	if r.book.Samples().Rows() {
 		if len(ran) > 0 {
@@ -60,20 +62,10 @@ func (r *record) Close() {
 type closing struct {
 	*record
 	// step of the samples in milliseconds.
-	step int64
-	// starts and ends that are known to a step only, of so many in all; shares: units of some resource are shares of a device.
+	step  int64
+	fleet *kubernetes.Fleet
+	// starts and ends that are known to a step only, of so many in all.
 	roughStarts, roughEnds, starts, ends int
-	shares                               bool
-	// sharing are the runs that hold shares of a node's devices of a kind.
-	sharing map[pool][]share
-}
-
-// pool is the devices of a kind on a node; share is a run that holds shares of so many of them.
-type pool struct{ node, kind string }
-
-type share struct {
-	run   history.Row
-	count int64
 }
 
 func instant(ms int64) quantity.Instant {
@@ -93,6 +85,10 @@ func (c *closing) runs() (out []history.Row) {
 	for _, key := range slices.Sorted(maps.Keys(c.record.pods)) {
 		p := c.record.pods[key]
 		want := p.devices()
+		if p.fills {
+			c.book.Samples().Odd(kubernetes.Own, kubernetes.OwnDone, "Pod "+p.namespace+"/"+p.name)
+			continue
+		}
 		if len(want) == 0 {
 			if p.claims {
 				c.book.Samples().Odd(claims, claimsDone, "Pod "+p.namespace+"/"+p.name)
@@ -114,82 +110,13 @@ func (c *closing) runs() (out []history.Row) {
 				row := c.run(p, life)
 				row.Raw, row.Index = sum.Sum64(), uint64(life.first)
 				row.Place = c.book.Place([]int32{c.book.Node([]byte(name))})
-				if row.Load = c.load(name, want, row); row.Load != 0 {
+				if row.Load = c.fleet.Load(name, want, row); row.Load != 0 {
 					out = append(out, row)
 				}
 			}
 		}
 	}
-	for _, of := range slices.SortedFunc(maps.Keys(c.sharing), pool.compare) {
-		out = append(out, c.shared(of, c.sharing[of])...)
-	}
-	return out
-}
-
-func (p pool) compare(q pool) int {
-	return cmp.Or(cmp.Compare(p.node, q.node), cmp.Compare(p.kind, q.kind))
-}
-
-// shared are the times in which any share of a device was held: a run of the Pod that came first, as long as any goes on. Each share is of
-// the device of which fewest are held then, as NVIDIA's device plugin has it.
-func (c *closing) shared(of pool, all []share) (out []history.Row) {
-	type device struct {
-		row  history.Row
-		ends []quantity.Instant
-	}
-	devices := make([]device, c.count(of))
-	load := c.book.Load([]history.Part{{Kind: c.book.Kind([]byte(of.kind)), Count: 1, Milli: 1000}})
-	slices.SortFunc(all, func(x, y share) int {
-		return cmp.Or(cmp.Compare(x.run.Start, y.run.Start), cmp.Compare(x.run.End, y.run.End), cmp.Compare(x.run.Raw, y.run.Raw))
-	})
-	for _, x := range all {
-		if x.run.Start == x.run.End {
-			continue
-		}
-		for range x.count {
-			least := 0
-			for i := range devices {
-				d := &devices[i]
-				d.ends = slices.DeleteFunc(d.ends, func(t quantity.Instant) bool { return t <= x.run.Start })
-				if len(d.ends) < len(devices[least].ends) {
-					least = i
-				}
-			}
-			d := &devices[least]
-			if len(d.ends) == 0 {
-				if d.row.Load != 0 {
-					out = append(out, d.row)
-				}
-				d.row = x.run
-				d.row.Load, d.row.Index = load, x.run.Index*mostDevices+uint64(least)
-			}
-			d.row.End = max(d.row.End, x.run.End)
-			d.ends = append(d.ends, x.run.End)
-		}
-	}
-	for i := range devices {
-		if devices[i].row.Load != 0 {
-			out = append(out, devices[i].row)
-		}
-	}
-	return out
-}
-
-// count is how many devices of a kind a node has, 0 if it is not known.
-func (c *closing) count(of pool) (n int64) {
-	at := c.record.nodes[of.node]
-	if at == nil {
-		return 0
-	}
-	for resource, units := range at.devices { //sluice:sorted the most of all
-		if kind, milli := c.kind(of.node, resource); kind == of.kind {
-			if milli < 1000 {
-				units = (units + max(at.replicas, 1) - 1) / max(at.replicas, 1)
-			}
-			n = max(n, units)
-		}
-	}
-	return n
+	return append(out, c.fleet.Shared()...)
 }
 
 // devices are how many of each resource a Pod holds: all containers together, or more while it is set up, as Kubernetes counts.
@@ -209,7 +136,7 @@ func (p *pod) devices() map[string]int64 {
 	for _, of := range []map[string]int64{apps, inits, aside} {
 		for resource := range of { //sluice:sorted each for itself
 			if n := max(apps[resource], inits[resource]) + aside[resource]; n > 0 {
-				out[resource] = min(n, mostDevices)
+				out[resource] = min(n, kubernetes.Most)
 			}
 		}
 	}
@@ -282,51 +209,6 @@ func (c *closing) end(p *pod, life span, start int64) (at int64, exact bool, sta
 // hole is how far samples are apart at least if some between them are missing.
 func (c *closing) hole() int64 { return 2*c.step + c.step/2 }
 
-// kind is the name of a kind of device on a node, and the share of one that a unit of the resource is, in thousandths.
-func (c *closing) kind(name, resource string) (kind string, milli int32) {
-	of, _ := device(resource)
-	kind, replicas := "gpu", int64(1)
-	if n := c.record.nodes[name]; n != nil {
-		replicas = max(n.replicas, 1)
-		if n.product != "" {
-			product, shared := strings.CutSuffix(n.product, "-SHARED") // as NVIDIA's feature discovery marks time-slicing
-			kind, of.shared = product, of.shared || shared
-		}
-	}
-	if of.profile != "" {
-		kind = of.profile
-	}
-	switch {
-	case replicas > 1:
-		return kind, int32(1000 / replicas)
-	case of.shared:
-		return kind, 500
-	}
-	return kind, 1000
-}
-
-// load is the whole devices that a run holds on a node. Its shares of others are put aside, where it is known of how many.
-func (c *closing) load(name string, want map[string]int64, run history.Row) int32 {
-	var parts []history.Part
-	for _, resource := range slices.Sorted(maps.Keys(want)) {
-		kind, milli := c.kind(name, resource)
-		if of := (pool{name, kind}); milli < 1000 {
-			c.shares = true
-			if c.count(of) > 0 {
-				c.sharing[of] = append(c.sharing[of], share{run, want[resource]})
-				continue
-			}
-		}
-		part := history.Part{Kind: c.book.Kind([]byte(kind)), Count: int32(want[resource]), Milli: 1000}
-		if i := slices.IndexFunc(parts, func(p history.Part) bool { return p.Kind == part.Kind }); i >= 0 {
-			parts[i].Count += part.Count
-		} else {
-			parts = append(parts, part)
-		}
-	}
-	return c.book.Load(parts)
-}
-
 // describe says which there were, with what, and when not.
 func (c *closing) describe() {
 	for _, name := range slices.Sorted(maps.Keys(c.record.nodes)) {
@@ -334,28 +216,12 @@ func (c *closing) describe() {
 		if len(n.there) == 0 {
 			continue
 		}
-		row := history.NodeRow{Name: name, Devices: []history.Part{}}
-		counts := map[string]int32{}
-		for _, resource := range slices.Sorted(maps.Keys(n.devices)) {
-			kind, _ := c.kind(name, resource)
-			counts[kind] = int32(c.count(pool{name, kind}))
-		}
-		used := 0
-		for _, kind := range slices.Sorted(maps.Keys(counts)) {
-			if counts[kind] > 0 {
-				row.Devices = append(row.Devices, history.Part{Kind: c.book.Kind([]byte(kind)), Count: counts[kind], Milli: 1000})
-				used++
-			}
-		}
-		c.book.Tell(row)
-		if n.changed {
-			c.book.Samples().Odd(mixed, mixedDone, "node "+name)
-		}
+		used := c.fleet.Tell(name)
 		c.away(name, history.Drained, n.cordoned)
 		c.away(name, history.Down, n.closed)
 		if used == 1 {
 			for resource, none := range n.none { //sluice:sorted one has devices
-				if n.devices[resource] > 0 {
+				if n.Devices[resource] > 0 {
 					c.away(name, history.Down, none)
 				}
 			}
@@ -405,8 +271,5 @@ func (c *closing) say() {
 		c.book.Assume(fmt.Sprintf("of %d starts of Pods %d, and of %d ends %d, are known to the %s between samples alone: "+
 			"a Pod is taken to hold its devices from the sample that first has it to the one that has it no more, and one that came and "+
 			"went between two is missing", c.starts, c.roughStarts, c.ends, c.roughEnds, step))
-	}
-	if c.shares {
-		c.book.Assume("a share of a GPU (time-slicing) counts as a whole device: what is left of the device is not counted as idle")
 	}
 }

@@ -182,6 +182,16 @@ func TestPods(t *testing.T) {
 	}
 }
 
+// TestSluicesOwnPods hold nothing of the users', whatever they ask for.
+func TestSluicesOwnPods(t *testing.T) {
+	other := strings.NewReplacer("pod=a", "pod=b", "uid=u", "uid=v")
+	h := closed(t, answer(aNode(), sampled(requests, onNode, 2, 10, 1), sampled(requests, other.Replace(onNode), 2, 10, 1),
+		sampled("kube_pod_info", ofPod+",node=n,priority_class=sluice-leftover", 2, 10, 1),
+		sampled("kube_pod_info", other.Replace(ofPod)+",node=n,priority_class=batch", 2, 10, 1)))
+	expect(t, shown(h), "x/b n 120..600 running 1 gpu")
+	expect(t, odd(h), "a Pod of Sluice itself: 1 Pod x/a")
+}
+
 // TestQuestionsForOtherInstants: of nodes and Pods asked a few seconds apart it is known to a step what was there.
 func TestQuestionsForOtherInstants(t *testing.T) {
 	later := func(text string) string { // two seconds

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"sluice.dev/sluice/internal/edge/cluster"
 )
 
 // Queries are what is asked of a Prometheus. Those of Pods and nodes are of such with devices alone: a cluster has many others. A filter by
@@ -18,6 +20,7 @@ func Queries() []string {
 		`kube_pod_container_resource_requests` + devices,
 		`kube_pod_init_container_resource_requests` + devices,
 		`kube_pod_init_container_info{restart_policy="Always"}` + pods,
+		`kube_pod_info{priority_class="` + cluster.Leftover + `"}` + pods,
 		`kube_pod_status_scheduled_time` + pods,
 		`kube_pod_start_time` + pods,
 		`kube_pod_created` + pods,

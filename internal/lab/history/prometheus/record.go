@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/internal/lab/history"
+	"sluice.dev/sluice/internal/lab/history/kubernetes"
 )
 
 // record is all that the dumps say.
@@ -50,6 +51,8 @@ type pod struct {
 	apps, inits map[part]want
 	sidecars    map[string]bool
 	claims      bool
+	// fills: it is one of Sluice's, which runs in what others leave over.
+	fills bool
 	// stamps by metric.
 	started, scheduled, created, completed stamps
 }
@@ -175,6 +178,7 @@ func (p *pod) take(r *record, metric string, s *series) {
 			p.sidecars[s.label("container")] = true
 		}
 	case "kube_pod_info":
+		p.fills = p.fills || kubernetes.Fills(s.label("priority_class"))
 		p.seen(s)
 	case "kube_pod_start_time":
 		p.started = p.started.with(s)
@@ -214,12 +218,12 @@ func (p *pod) seen(s *series) {
 // wants notes the devices of a container.
 func (p *pod) wants(of map[part]want, metric string, s *series) {
 	resource := s.label("resource")
-	if _, is := device(resource); !is {
+	if !kubernetes.Device(resource) {
 		return
 	}
 	key, n := part{s.label("container"), resource}, int64(0)
 	for _, v := range s.values {
-		n = max(n, int64(min(v, mostDevices)))
+		n = max(n, int64(min(v, kubernetes.Most)))
 	}
 	w := of[key]
 	if strings.HasSuffix(metric, "_limits") {
@@ -230,54 +234,19 @@ func (p *pod) wants(of map[part]want, metric string, s *series) {
 	of[key] = w
 }
 
-// mostDevices bounds what a Pod or a node may have of one resource.
-const mostDevices = 1 << 12
-
-// kind is what a resource is of.
-type kind struct {
-	// profile of MIG, empty for whole devices.
-	profile string
-	// shared: its name says that units are shares of a device.
-	shared bool
-}
-
-// device reads the name of a resource as kube-state-metrics writes it, with "_" in place of what is no letter or digit. False: it is no
-// GPU.
-func device(resource string) (kind, bool) {
-	name, shared := strings.CutSuffix(resource, "_shared")
-	switch name {
-	case "nvidia_com_gpu", "amd_com_gpu", "gpu_intel_com_i915", "gpu_intel_com_xe":
-		return kind{shared: shared}, true
-	}
-	profile, ok := strings.CutPrefix(name, "nvidia_com_mig_")
-	if !ok {
-		return kind{}, false
-	}
-	profile, media := strings.CutSuffix(profile, "_me")
-	profile = strings.Replace(profile, "_", ".", 1)
-	if media {
-		profile += "+me"
-	}
-	return kind{profile, shared}, profile != ""
-}
-
 // node is one node.
 type node struct {
-	// there is when it had devices, devices how many by resource at most; none when it had none of one.
-	there   spans
-	devices map[string]int64
-	none    map[string]spans
-	// changed: its devices were not the same at all times.
-	changed          bool
-	product          string
-	replicas         int64
+	kubernetes.Node
+	// there is when it had devices, none when it had none of one resource.
+	there            spans
+	none             map[string]spans
 	cordoned, closed spans
 }
 
 func (r *record) node(name string) *node {
 	n := r.nodes[name]
 	if n == nil {
-		n = &node{devices: map[string]int64{}, none: map[string]spans{}}
+		n = &node{Node: kubernetes.Node{Devices: map[string]int64{}}, none: map[string]spans{}}
 		r.nodes[name] = n
 	}
 	return n
@@ -293,7 +262,7 @@ func (r *record) ofNode(metric string, s *series) bool {
 	switch metric {
 	case "kube_node_status_allocatable", "kube_node_status_capacity":
 		resource := s.label("resource")
-		if _, is := device(resource); !is {
+		if !kubernetes.Device(resource) {
 			return true
 		}
 		for _, x := range s.held(anything) {
@@ -305,15 +274,15 @@ func (r *record) ofNode(metric string, s *series) bool {
 			}
 		}
 		for i, v := range s.values {
-			n.devices[resource] = max(n.devices[resource], int64(min(v, mostDevices)))
-			n.changed = n.changed || i > 0 && v != s.values[i-1] && v > 0 && s.values[i-1] > 0
+			n.Devices[resource] = max(n.Devices[resource], int64(min(v, kubernetes.Most)))
+			n.Changed = n.Changed || i > 0 && v != s.values[i-1] && v > 0 && s.values[i-1] > 0
 		}
 	case "kube_node_labels":
-		if product := s.labels["label_nvidia_com_gpu_product"]; product > n.product {
-			n.product = product
+		if product := s.labels["label_nvidia_com_gpu_product"]; product > n.Product {
+			n.Product = product
 		}
 		if count, err := strconv.ParseInt(s.labels["label_nvidia_com_gpu_replicas"], 10, 32); err == nil {
-			n.replicas = max(n.replicas, min(count, 1000))
+			n.Replicas = max(n.Replicas, min(count, 1000))
 		}
 	case "kube_node_spec_unschedulable":
 		for _, x := range s.held(isOne) {
