@@ -255,7 +255,8 @@ type Forbidden struct {
 
 // Kubernetes are the folders that may import its client. What is there is behind the build tag of that name, and the kinds among them are
 // the operator's: no daemon is configured with one.
-var Kubernetes = []string{"internal/edge/executor/kubernetes", "internal/edge/inventory/kubernetes", "internal/face/operator", "test/kube"}
+var Kubernetes = []string{"internal/edge/executor/kubernetes", "internal/edge/inventory/kubernetes", "internal/face/operator",
+	"internal/lab/live/kubernetes", "test/kube"}
 
 // forbidden imports that the order of wings does not already exclude.
 var forbidden = []Forbidden{
@@ -274,7 +275,7 @@ var forbidden = []Forbidden{
 	{In: "internal/host", Import: "internal/core/timeline", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/host", Import: "internal/core/atomizer", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "", Except: []string{"internal/edge/store/s3"}, Import: "github.com/minio", Why: "only the kind s3 of store knows S3"},
-	{In: "", Except: Kubernetes, Import: "k8s.io", Why: "only the operator and the kinds kubernetes talk to Kubernetes"},
+	{In: "", Except: Kubernetes, Import: "k8s.io", Why: "only the operator, the kinds kubernetes and what watches for a forecast talk to Kubernetes"},
 }
 
 // Forbids finds imports that the table forbids.

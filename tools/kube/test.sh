@@ -13,7 +13,7 @@ trap '[ "${status:-1}" = 0 ] && rm -f "$log"' EXIT
 # One package at a time: each has a control plane of its own.
 set +e
 "$GO" test -tags "kubernetes ${TAGS:-}" -count=1 -p 1 -timeout 20m -v "$@" \
-	./internal/edge/cluster/... ./internal/edge/executor/kubernetes/... ./internal/edge/inventory/kubernetes/... ./internal/face/operator/... ./test/kube/... 2>&1 |
+	./internal/edge/cluster/... ./internal/edge/executor/kubernetes/... ./internal/edge/inventory/kubernetes/... ./internal/face/operator/... ./internal/lab/live/kubernetes/... ./test/kube/... 2>&1 |
 	tee "$log" | grep --line-buffered -vE '^(=== |\s*--- PASS|PASS$|\s+\S+_test\.go:[0-9]+: (rapid|\[rapid\])|\s+\S+\.go:[0-9]+: time=.* level=INFO|[IWE][0-9]{4} [0-9:.]+ +[0-9]+ \S+\.go:)'
 status=${PIPESTATUS[0]}
 set -e

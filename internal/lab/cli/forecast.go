@@ -66,6 +66,7 @@ a list of jobs as in a scenario (docs/scenarios.md), such as
 			"  sluice forecast jobs.swf --jobs mine.yml -o json\n  sluice forecast kube.json.gz\n" +
 			"  sluice forecast --prometheus http://prometheus:9090 --since 28d\n" +
 			"  sluice forecast --live --record /var/lib/forecast -o json\n" +
+			"  sluice forecast --live --kubernetes --context gpus --record /var/lib/forecast\n" +
 			"  sluice forecast --check before.json --backlog training",
 		Args: f.args,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/edge/terminal"
 	histories "sluice.dev/sluice/internal/lab/history/all"
 	"sluice.dev/sluice/internal/lab/live"
+	"sluice.dev/sluice/internal/lab/live/kubernetes"
 )
 
 // liveFlags are those of `sluice forecast --live`.
@@ -21,6 +23,8 @@ type liveFlags struct {
 	live, once bool
 	record     string
 	every      time.Duration
+	kubernetes bool
+	cluster    kubernetes.Options
 }
 
 const liveHelp = `--live watches a cluster as it runs, for as long as it is left running: each minute it asks Slurm
@@ -31,13 +35,23 @@ again with each day more. Started again it goes on; what was missed meanwhile do
 idle. --once answers from what is recorded so far, and watches nothing; so does
 sluice forecast DIR.
 
+With --kubernetes it watches a Kubernetes cluster in place of Slurm: it lists and watches Pods and
+nodes, and calls nothing else (docs/forecast.md has the ClusterRole). A Pod that comes and goes
+between two looks is in the record too. Without --kubeconfig it uses the Pod's own account, or else
+what kubectl would use.
+
 `
 
 func (f *liveFlags) flags(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.live, "live", false, "watch the Slurm that runs here, and answer each day")
+	flags.BoolVar(&f.live, "live", false, "watch the Slurm that runs here, or --kubernetes, and answer each day")
 	flags.BoolVar(&f.once, "once", false, "with --live: answer from what is recorded so far")
-	flags.StringVar(&f.record, "record", "", "with --live: the directory of the record (default forecast in the state directory)")
+	flags.StringVar(&f.record, "record", "", "with --live: the directory of the record (default forecast in the state directory, with "+
+		"--kubernetes forecast-kubernetes)")
 	flags.DurationVar(&f.every, "every", time.Minute, "with --live: how long from look to look")
+	flags.BoolVar(&f.kubernetes, "kubernetes", false, "with --live: watch a Kubernetes cluster, reading only")
+	flags.StringVar(&f.cluster.Kubeconfig, "kubeconfig", "", "with --kubernetes: the cluster, as kubectl reads it (default: the Pod's own "+
+		"account, KUBECONFIG, ~/.kube/config)")
+	flags.StringVar(&f.cluster.Context, "context", "", "with --kubernetes: which context of that file (default: its current one)")
 }
 
 // args says what is wrong with a command line.
@@ -45,8 +59,15 @@ func (f *forecastFlags) args(cmd *cobra.Command, args []string) error {
 	if done, err := f.checkFlags.args(cmd, args); done {
 		return err
 	}
+	if !f.kubernetes {
+		for _, name := range []string{"kubeconfig", "context"} {
+			if cmd.Flags().Changed(name) {
+				return command.Usage("--%s: it goes with --live --kubernetes", name)
+			}
+		}
+	}
 	if !f.live {
-		for _, name := range []string{"once", "record", "every"} {
+		for _, name := range []string{"once", "record", "every", "kubernetes"} {
 			if cmd.Flags().Changed(name) {
 				return command.Usage("--%s: it goes with --live", name)
 			}
@@ -70,11 +91,15 @@ func (f *liveFlags) dir(getenv func(string) string) (string, error) {
 	if f.record != "" {
 		return f.record, nil
 	}
+	name := "forecast"
+	if f.kubernetes {
+		name = "forecast-kubernetes"
+	}
 	if dir := getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "sluice", "forecast"), nil
+		return filepath.Join(dir, "sluice", name), nil
 	}
 	if dir := getenv("HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, ".local", "state", "sluice", "forecast"), nil
+		return filepath.Join(dir, ".local", "state", "sluice", name), nil
 	}
 	return "", command.Usage("--record: want a directory: neither XDG_STATE_HOME nor HOME says where state is kept")
 }
@@ -93,9 +118,23 @@ func watchForecast(a *app, cmd *cobra.Command, f *forecastFlags) error {
 		f.Files = asFiles(files)
 		return a.forecastAnswer(cmd.Context(), f)
 	}
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	var source live.Source
+	if f.kubernetes {
+		if source, err = kubernetes.Open(ctx, f.cluster); err != nil {
+			return err
+		}
+	}
 	d, err := live.Open(path)
 	if err != nil {
 		return err
+	}
+	if !f.kubernetes {
+		source = live.NewSlurm(d)
+	}
+	if err := d.Belongs(source.Name()); err != nil {
+		return errors.Join(err, d.Close())
 	}
 	tell, looked := liveProgress(a.App, d)
 	answer := func(ctx context.Context, files []live.File) {
@@ -105,8 +144,8 @@ func watchForecast(a *app, cmd *cobra.Command, f *forecastFlags) error {
 			tell("no answer: " + err.Error())
 		}
 	}
-	w := live.Watch{Source: live.NewSlurm(d), Dir: d, Every: f.every, Tell: tell, Looked: looked, Answer: answer}
-	w.Run(cmd.Context())
+	w := live.Watch{Source: source, Dir: d, Every: f.every, Tell: tell, Looked: looked, Answer: answer}
+	w.Run(ctx)
 	fmt.Fprintf(a.Err, "stopped: %s; the same command goes on with it\n", recorded(d))
 	return d.Close()
 }

@@ -29,6 +29,8 @@ type Dir struct {
 	// size of the file of the day in whole looks. torn: behind it may stand a part of one.
 	size int64
 	torn bool
+	// source is what was watched, by its name; empty if nothing was.
+	source string
 	// first and last are when somebody looked first and last; zero if nobody has.
 	first, last time.Time
 	// running are the jobs that the last file has as they run.
@@ -128,6 +130,15 @@ func (d *Dir) Days() int { return int(d.Length() / (24 * time.Hour)) }
 // Length is from the first look to the last.
 func (d *Dir) Length() time.Duration { return d.last.Sub(d.first) }
 
+// Belongs says whether a source's record may go on here. The error of one that has another's is of kind Conflict.
+func (d *Dir) Belongs(source string) error {
+	if d.source != "" && d.source != source {
+		return errkind.Errorf(errkind.Conflict, "%s has a record of %s, and this would be one of %s: give --record another directory", d.path,
+			d.source, source)
+	}
+	return nil
+}
+
 // Path of the directory.
 func (d *Dir) Path() string { return d.path }
 
@@ -170,6 +181,7 @@ func (d *Dir) recover() error {
 		seen := false
 		if err := each(name, func(l *record.Line) bool {
 			if l.Begin != "" {
+				d.source = l.Begin
 				clear(d.running)
 			}
 			for _, j := range l.Running {
@@ -305,16 +317,22 @@ func split(l *record.Line) (out []record.Line) {
 		out = append(out, record.Line{Nodes: rest.Nodes[:n]})
 		rest.Nodes = rest.Nodes[n:]
 	}
-	for len(rest.Running) > 0 {
-		n := min(1000, len(rest.Running))
-		out = append(out, record.Line{Running: rest.Running[:n]})
-		rest.Running = rest.Running[n:]
+	for piece := range slices.Chunk(rest.Running, 1000) {
+		out = append(out, record.Line{Running: piece})
 	}
-	for len(rest.Ended) > 0 {
-		n := min(1000, len(rest.Ended))
-		out = append(out, record.Line{Ended: rest.Ended[:n]})
-		rest.Ended = rest.Ended[n:]
+	for piece := range slices.Chunk(rest.Ended, 1000) {
+		out = append(out, record.Line{Ended: piece})
 	}
+	for piece := range slices.Chunk(rest.Pods, 60) { // whose names may have a thousand bytes in all
+		out = append(out, record.Line{Pods: piece})
+	}
+	for piece := range slices.Chunk(rest.Hosts, 60) {
+		out = append(out, record.Line{Hosts: piece})
+	}
+	for piece := range slices.Chunk(rest.Left, 1000) {
+		out = append(out, record.Line{Left: piece})
+	}
+	rest.Running, rest.Ended, rest.Pods, rest.Hosts, rest.Left = nil, nil, nil, nil, nil
 	if rest.Begin != "" || rest.Seen || rest.Gone != nil || rest.Reservations != nil {
 		out = append(out, rest)
 	}

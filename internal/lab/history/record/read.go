@@ -18,7 +18,6 @@ const (
 	badLine     = "a line of a record that is none"
 	badLineDone = "left out: a crash cuts off the last line that is written"
 	badJob      = "a job of a queue that can't be read"
-	leftOut     = "left out"
 )
 
 // Format of a record's files.
@@ -35,13 +34,15 @@ func Format() history.Format {
 
 // Read puts a file of a record into the book.
 func Read(b *history.Book, r io.Reader, name string) error {
-	x := &reader{book: b, nodes: map[string]state{}, reserved: map[string]state{}, open: map[string]row{}, over: map[string]bool{}}
+	x := &reader{book: b, nodes: map[string]state{}, reserved: map[string]state{}, open: map[string]row{}, over: map[string]bool{},
+		kube: present{book: b, pods: map[string]bool{}, hosts: map[string]since{}}}
 	for _, part := range []**slurm.Reader{&x.rows, &x.states} {
 		*part = slurm.NewReader(b)
 		(*part).UTC()
 	}
 	err := history.EachLine(b, r, name, x.line)
 	x.forget(x.lasts())
+	x.kube.done(x.lasts())
 	for _, key := range slices.Sorted(maps.Keys(x.open)) {
 		x.rows.Line([]byte(x.open[key].text), x.open[key].at)
 	}
@@ -78,6 +79,8 @@ type reader struct {
 	column map[string]int
 	open   map[string]row
 	over   map[string]bool
+	// kube is what the file says of Kubernetes.
+	kube present
 }
 
 func (x *reader) line(text []byte, at history.At) {
@@ -85,18 +88,21 @@ func (x *reader) line(text []byte, at history.At) {
 		return
 	}
 	var l Line
-	if err := json.Unmarshal(text, &l); err != nil || l.At <= 0 || l.At > 4102444800 { // 2100
+	if err := json.Unmarshal(text, &l); err != nil || l.At <= 0 || l.At > latest {
 		x.book.Odd(badLine, badLineDone, at)
 		return
 	}
 	now := instant(l.At)
 	if l.Begin != "" {
 		x.forget(min(now, x.lasts()))
+		x.kube.forget(min(now, x.lasts()))
 		if x.seen == 0 && l.After > 0 && l.After < l.At {
 			x.seen = instant(l.After)
+			x.kube.seen = x.seen
 		}
 		x.every = time.Duration(min(max(l.Every, 1), 86400)) * time.Second
 	}
+	x.kube.take(&l, now, at)
 	x.jobs(l.Jobs, at)
 	for _, j := range l.Ended {
 		if j.Start <= 0 || j.Start > l.At || !x.rows.Ended(j.ID, instant(j.Start), now) {
@@ -128,11 +134,8 @@ func (x *reader) line(text []byte, at history.At) {
 			x.book.Watch(now, now)
 		}
 		x.seen = now
+		x.kube.looked(now, x.every)
 	}
-}
-
-func instant(seconds int64) quantity.Instant {
-	return quantity.Instant(seconds) * quantity.Instant(time.Second)
 }
 
 // nodeName is the name of a node of which a line of scontrol tells.

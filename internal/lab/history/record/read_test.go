@@ -69,6 +69,9 @@ func FuzzRead(f *testing.F) {
 		`"running":[{"id":"1","start":1010}],"seen":true}` + "\n" + `{"at":2000,"ended":[{"id":"1","start":1010}],"gone":["n1"],` +
 		`"reservations":["ReservationName=r StartTime=1000 EndTime=3000 Nodes=n1"],"seen":true}`))
 	f.Add([]byte(`{"at":5,"begin":"slurm","every":-1,"after":4,"nodes":["NodeName=","x"],"reservations":null}` + "\n" + head))
+	f.Add([]byte(`{"at":60,"begin":"kubernetes","every":60,"hosts":[{"name":"n","devices":{"nvidia.com/gpu":4},"replicas":2}],"pods":[` +
+		`{"uid":"a","name":"a","node":"n","scheduled":50,"devices":{"nvidia.com/gpu":1}}],"seen":true}` + "\n" +
+		`{"at":120,"left":[{"uid":"a","at":110}],"hosts":[{"name":"n","notReady":true}],"seen":true}` + "\n" + `{"at":500,"seen":true}`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		b := history.NewBook(history.Options{})
 		if err := Read(b, bytes.NewReader(content), "x"); err != nil {
