@@ -74,6 +74,8 @@ func TestForecastOfARecord(t *testing.T) {
 		{[]string{"--live", "--every", "1s"}, command.ExitUsage, "want whole seconds, 10s to 10m"},
 		{[]string{"--live"}, command.ExitUsage, "--record: want a directory"},
 		{[]string{"--live", "--prometheus", "http://x"}, command.ExitUsage, "leave one out"},
+		{[]string{"--live", "--kubeconfig", "x"}, command.ExitUsage, "--kubeconfig: it goes with --live --kubernetes"},
+		{[]string{dir, "--kubernetes"}, command.ExitUsage, "--kubernetes: it goes with --live"},
 		{[]string{dir, "--once"}, command.ExitUsage, "--once: it goes with --live"},
 	} {
 		if r := sluice(t, append([]string{"forecast"}, c.args...)...); r.code != c.code || !strings.Contains(r.err, c.says) {

@@ -1,5 +1,6 @@
 // Package live watches a cluster whose scheduler is another's, and keeps what it sees in a directory (Dir) that a forecast is made of. It
-// asks and changes nothing: Slurm by the commands that print what it knows. What is kept is in the form of package record.
+// asks and changes nothing: Slurm by the commands that print what it knows, Kubernetes in a package of its own. What is kept is in the form
+// of package record.
 //
 // One goroutine looks (Watch.Run), and one at a time makes an answer beside it.
 package live

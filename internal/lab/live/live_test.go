@@ -188,6 +188,12 @@ func TestSlurmIsRemembered(t *testing.T) {
 	if _, err := Open(path); errkind.Of(err) != errkind.Conflict || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a second record: %v", err)
 	}
+	if err := w.Dir.Belongs("slurm"); err != nil {
+		t.Error(err)
+	}
+	if err := w.Dir.Belongs("kubernetes"); errkind.Of(err) != errkind.Conflict || !strings.Contains(err.Error(), "has a record of slurm") {
+		t.Errorf("another source: %v", err)
+	}
 
 	files, err := w.Dir.Files()
 	if err != nil || len(files) != 2 {

@@ -17,7 +17,8 @@ func cutPod(o any) (record.Pod, bool) {
 	if !is {
 		return record.Pod{}, false
 	}
-	x := record.Pod{UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Node: p.Spec.NodeName, Created: p.CreationTimestamp.Unix(),
+	x := record.Pod{UID: string(p.UID), Namespace: p.Namespace, Name: p.Name, Node: p.Spec.NodeName,
+		Created:       max(0, p.CreationTimestamp.Unix()),
 		PriorityClass: p.Spec.PriorityClassName, Devices: devices(&p.Spec), Claims: len(p.Spec.ResourceClaims) > 0}
 	if len(x.Devices) == 0 && !x.Claims {
 		return x, false

@@ -68,7 +68,7 @@ func (f *feed[T]) run(ctx context.Context) {
 			continue
 		}
 		for ctx.Err() == nil {
-			if version, err = f.follow(ctx, version); apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+			if version, err = f.follow(ctx, version); forgotten(err) {
 				f.say(false, nil) // what happened since then is lost: all that there is tells what came of it
 				pause(err)
 				break
@@ -79,6 +79,13 @@ func (f *feed[T]) run(ctx context.Context) {
 			pause(err)
 		}
 	}
+}
+
+// forgotten says whether the API server knows nothing of a resource version: it is too old, or never was, as the server's data were put
+// back.
+func forgotten(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
+		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
 }
 
 // say notes whether all is known, and what failed.

@@ -21,6 +21,9 @@ func Open(ctx context.Context, o Options) (live.Source, error) {
 	rules.ExplicitPath = o.Kubeconfig
 	c, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
 		&clientcmd.ConfigOverrides{CurrentContext: o.Context}).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errkind.Errorf(errkind.Invalid, "no cluster is known here: name its file with --kubeconfig or KUBECONFIG (%w)", err)
+	}
 	if err != nil {
 		return nil, errkind.Errorf(errkind.Invalid, "--kubeconfig: %w", err)
 	}

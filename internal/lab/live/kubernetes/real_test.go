@@ -37,13 +37,6 @@ func lookUntil(t *testing.T, s *Source, all []record.Line, what string, is func(
 	return all
 }
 
-func podsOf(lines []record.Line) (out []record.Pod) {
-	for _, l := range lines {
-		out = append(out, l.Pods...)
-	}
-	return out
-}
-
 // TestARealCluster is read with the role of the docs alone, and what it says of Pods and nodes is what was done.
 func TestARealCluster(t *testing.T) {
 	p := plane.Of(t)

@@ -31,6 +31,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/history"
 	"sluice.dev/sluice/internal/lab/history/all"
+	"sluice.dev/sluice/internal/lab/history/record"
 	"sluice.dev/sluice/internal/lab/live"
 )
 
@@ -203,6 +204,13 @@ func shown(t *testing.T, path string) (out []string) {
 	}
 	for _, o := range h.Oddities {
 		out = append(out, fmt.Sprintf("%s: %d", o.Name, o.Count))
+	}
+	return out
+}
+
+func podsOf(lines []record.Line) (out []record.Pod) {
+	for _, l := range lines {
+		out = append(out, l.Pods...)
 	}
 	return out
 }
