@@ -94,7 +94,13 @@ type run struct {
 
 // set is what Slurm says from now on. queue are ids with their starts, nodes a name and a state each.
 func (s *site) set(rows []run, queue [][2]int, nodes []string, reservations string) {
-	text := ""
+	var titles []string
+	for _, f := range slurm.Fields() {
+		if f != "Suspended" {
+			titles = append(titles, f)
+		}
+	}
+	text := strings.Join(titles, "\x1f") + "\n"
 	for _, r := range rows {
 		end := "Unknown"
 		if r.end >= 0 {
@@ -265,6 +271,7 @@ func TestSlurmIsAway(t *testing.T) {
 		t.Error(err)
 	}
 	s.write("fields", strings.Join(slurm.Fields(), " "))
+	s.write("sacct", strings.Join(slurm.Fields(), "\x1f")+"\n")
 	for _, name := range []string{"sacct", "squeue", "nodes", "reservations"} {
 		s.write(name+".error", "slurm_load_jobs error: Unable to contact\n slurm controller")
 		err := w.look(t.Context(), after(0))
@@ -282,6 +289,61 @@ func TestSlurmIsAway(t *testing.T) {
 	t.Setenv("PATH", s.dir)
 	if err := w.look(t.Context(), after(1)); err == nil || !strings.Contains(err.Error(), "run this where Slurm's commands are") {
 		t.Error(err)
+	}
+}
+
+// TestSomethingElseAnswers: what prints other things than it was asked for would say that nothing runs, and that all nodes are gone. Such a
+// look does not count. A row that is odd among others is kept as it was printed.
+func TestSomethingElseAnswers(t *testing.T) {
+	s := newSite(t)
+	d, err := Open(filepath.Join(s.dir, "record"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	w := &Watch{Source: NewSlurm(d), Dir: d, Every: time.Minute, Looked: func() {}}
+	good := func() { s.set([]run{{1, "RUNNING", -60, -1, 1}}, [][2]int{{1, -60}}, []string{"n1 IDLE"}, "") }
+	good()
+	if err := w.look(t.Context(), after(0)); err != nil {
+		t.Fatal(err)
+	}
+	const jobless, nodeless = "sacct -a: it printed ", "scontrol show node: it printed "
+	for _, c := range []struct{ file, text, says string }{
+		{"sacct", "", jobless + `"", and not the columns`},
+		{"sacct", "a|b|c\n1|2|3\n", jobless + `"a|b|c", and not the columns`},
+		{"sacct", "1\x1f1\x1fu\n", jobless},
+		{"squeue", "1 p job u R 1:00 1 n1\n", "squeue -a: it printed \"1 p job"},
+		{"nodes", "", nodeless},
+		{"nodes", "n1 idle\n", nodeless + `"n1 idle", and not a node: ask it by hand`},
+	} {
+		good()
+		s.write(c.file, c.text)
+		if err := w.look(t.Context(), after(1)); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s %q: %v; want %q", c.file, c.text, err, c.says)
+		}
+	}
+	good()
+	text, err := os.ReadFile(filepath.Join(s.dir, "sacct"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write("sacct", string(text)+"\n2\x1f2\x1fu\n")
+	for m := range 2 {
+		if err := w.look(t.Context(), after(2+m)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := d.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := read(history.Options{}, files)
+	if err != nil || len(h.Runs) != 1 || h.Runs[0].End != h.To || h.Nodes[0].Away != nil {
+		t.Fatalf("%v, %+v", err, h)
+	}
+	if i := slices.IndexFunc(h.Oddities, func(o history.Oddity) bool { return o.Name == "a row with too few fields" }); i < 0 ||
+		h.Oddities[i].Count != 1 {
+		t.Errorf("%+v", h.Oddities)
 	}
 }
 

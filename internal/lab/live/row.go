@@ -7,11 +7,12 @@ import (
 )
 
 // rowKey is what tells a row from others. Of a run that goes on its length changes with every look, which is nothing new. ok is false
-// for what is no row, and for steps, of which only the batch script's tells something: when the run ended.
+// for an empty line, and for steps, of which only the batch script's tells something: when the run ended. A row with too many or too few
+// fields is a row: whoever reads the record says so.
 func rowKey(header []string, line string) (key string, ok bool) {
 	fields := strings.Split(line, record.Delimiter)
 	if len(fields) != len(header) {
-		return "", false
+		return line, strings.TrimSpace(line) != ""
 	}
 	var steady []string
 	over := false
@@ -19,7 +20,7 @@ func rowKey(header []string, line string) (key string, ok bool) {
 		switch name {
 		case "JobIDRaw":
 			_, step, is := strings.Cut(fields[i], ".")
-			if is && step != "batch" || fields[i] == name {
+			if is && step != "batch" {
 				return "", false
 			}
 		case "End":

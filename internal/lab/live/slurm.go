@@ -115,12 +115,21 @@ func (s *Slurm) Look(ctx context.Context, now time.Time, anew bool) (lines []rec
 			next.rows[key] = at
 		}
 	}
-	jobs := next.account(string(accounting), now)
-	running, ended, waiting := next.queue(string(queue), s.running)
+	jobs, err := next.account(string(accounting), now)
+	if err != nil {
+		return nil, nil, err
+	}
+	running, ended, waiting, err := next.queue(string(queue), s.running)
+	if err != nil {
+		return nil, nil, err
+	}
 	if anew {
 		running = next.all()
 	}
-	changed, gone := next.describe(string(nodes), s.nodes, anew)
+	changed, gone, err := next.describe(string(nodes), s.nodes, anew)
+	if err != nil {
+		return nil, nil, err
+	}
 	lines = append(lines, record.Line{Jobs: jobs}, record.Line{Running: running}, record.Line{Ended: ended},
 		record.Line{Nodes: changed}, record.Line{Gone: gone})
 	for line := range strings.Lines(string(reserved)) {
@@ -168,10 +177,22 @@ func (s *Slurm) known(ctx context.Context) error {
 	return nil
 }
 
+// unasked is the error for what a command printed where something else was asked, such as a script in its place that prints columns of its
+// own. Read as an answer it would say that nothing runs.
+func unasked(command, text, want string) error {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return fmt.Errorf("%s: it printed %.60q, and not %s: ask it by hand, and see what stands in its place on PATH", command, first, want)
+}
+
 // account finds the rows that are new.
-func (s *Slurm) account(text string, now time.Time) (rows []string) {
+func (s *Slurm) account(text string, now time.Time) (rows []string, err error) {
 	header := strings.Join(s.fields, record.Delimiter)
-	for line := range strings.Lines(text) {
+	first, below, _ := strings.Cut(text, "\n")
+	titles := strings.Split(strings.TrimSpace(first), record.Delimiter)
+	if len(titles) != len(s.fields) || !strings.EqualFold(titles[0], s.fields[0]) {
+		return nil, unasked("sacct -a", text, "the columns that it was asked for")
+	}
+	for line := range strings.Lines(below) {
 		line = strings.TrimRight(line, "\r\n")
 		key, ok := rowKey(s.fields, line)
 		if !ok {
@@ -185,16 +206,19 @@ func (s *Slurm) account(text string, now time.Time) (rows []string) {
 	if rows != nil {
 		rows = append([]string{header}, rows...)
 	}
-	return rows
+	return rows, nil
 }
 
 // queue reads who holds devices by the queue's word, and how many wait, and compares with who did.
-func (s *Slurm) queue(text string, before map[string]record.Job) (running, ended []record.Job, waiting int) {
+func (s *Slurm) queue(text string, before map[string]record.Job) (running, ended []record.Job, waiting int, err error) {
 	s.running = map[string]record.Job{}
 	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimSpace(line), "|")
-		if len(fields) != 3 {
+		if len(fields) == 1 && fields[0] == "" {
 			continue
+		}
+		if len(fields) != 3 {
+			return nil, nil, 0, unasked("squeue -a", line, "a job's id, state and start")
 		}
 		start, ok := instant(fields[2])
 		switch {
@@ -215,7 +239,7 @@ func (s *Slurm) queue(text string, before map[string]record.Job) (running, ended
 		}
 	}
 	byID(ended)
-	return running, ended, waiting
+	return running, ended, waiting, nil
 }
 
 func (s *Slurm) all() (out []record.Job) {
@@ -240,13 +264,16 @@ func instant(text string) (int64, bool) {
 }
 
 // describe finds which nodes are new or not as they were.
-func (s *Slurm) describe(text string, before map[string]string, anew bool) (changed, gone []string) {
+func (s *Slurm) describe(text string, before map[string]string, anew bool) (changed, gone []string, err error) {
 	for line := range strings.Lines(text) {
 		line = cut(line, "NodeName", "Gres", "State", "Partitions")
 		first, _, _ := strings.Cut(line, " ")
 		if name, is := strings.CutPrefix(first, "NodeName="); is {
 			s.nodes[name] = line
 		}
+	}
+	if len(s.nodes) == 0 {
+		return nil, nil, unasked("scontrol show node", text, "a node")
 	}
 	for name, line := range s.nodes { //sluice:sorted below
 		if anew || before[name] != line {
@@ -260,7 +287,7 @@ func (s *Slurm) describe(text string, before map[string]string, anew bool) (chan
 	}
 	slices.Sort(changed)
 	slices.Sort(gone)
-	return changed, gone
+	return changed, gone, nil
 }
 
 // cut leaves of a line of scontrol the values of these keys, which have no blanks. What a state has behind it in time (a node that is
