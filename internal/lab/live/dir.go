@@ -235,10 +235,15 @@ const most = 64 << 10
 
 // Append writes what a look found.
 func (d *Dir) Append(now time.Time, lines []record.Line) error {
-	if day := now.UTC().Format(layout); d.file == nil || day != d.day {
-		if err := d.next(day); err != nil {
+	if d.Turns(now) {
+		if err := d.next(now.UTC().Format(layout)); err != nil {
 			return fmt.Errorf("write the record: %w", err)
 		}
+		defer func() {
+			if d.torn { // the next look begins the file in its place
+				_, d.file = d.file.Close(), nil
+			}
+		}()
 	}
 	var text bytes.Buffer
 	if d.torn {

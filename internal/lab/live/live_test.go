@@ -347,6 +347,40 @@ func TestSomethingElseAnswers(t *testing.T) {
 	}
 }
 
+// TestADiskThatIsFullAtMidnight: the first look of a day that can't be written is made anew with all there is, since a file stands for itself.
+func TestADiskThatIsFullAtMidnight(t *testing.T) {
+	s := newSite(t)
+	path := filepath.Join(s.dir, "record")
+	d, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	w := &Watch{Source: NewSlurm(d), Dir: d, Every: time.Minute, Looked: func() {}}
+	s.set([]run{{1, "RUNNING", -60, -1, 1}}, [][2]int{{1, -60}}, []string{"n1 IDLE"}, "")
+	if err := w.look(t.Context(), after(39)); err != nil {
+		t.Fatal(err)
+	}
+	next := filepath.Join(path, after(40).Format(layout)+".jsonl")
+	if err := os.Symlink("/dev/full", next); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.look(t.Context(), after(40)); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Fatal(err)
+	}
+	if err := os.Remove(next); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.look(t.Context(), after(41)); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(next)
+	if err != nil || !strings.Contains(string(text), `"begin":"slurm"`) || !strings.Contains(string(text), `"nodes":["NodeName=n1 `) ||
+		!strings.Contains(string(text), `"running":[{"id":"1"`) {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
 // TestCutRecord: a record that a crash cut off anywhere is read, goes on, and loses at most the look that was being written.
 func TestCutRecord(t *testing.T) {
 	s := newSite(t)
