@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"runtime"
 	"time"
 
@@ -90,6 +92,11 @@ func (a *app) forecast(cmd *cobra.Command, files []string, f *forecastFlags) err
 	if err := f.Check(); err != nil {
 		return command.Usage("%w", err)
 	}
+	if f.html != "" { // an answer takes minutes
+		if info, err := os.Stat(filepath.Dir(f.html)); err != nil || !info.IsDir() {
+			return command.Usage("--html %s: there is no directory %s: make it, or name another", f.html, filepath.Dir(f.html))
+		}
+	}
 	if f.jobs != "" {
 		text, err := os.ReadFile(f.jobs)
 		if err != nil {
@@ -126,6 +133,7 @@ func (a *app) forecastAnswer(ctx context.Context, f *forecastFlags) error {
 		return err
 	}
 	f.Workers, f.More, f.Progress = runtime.GOMAXPROCS(0), more, func(done, total int) { show("runs", done, total) }
+	f.Files = watchReading(ctx, f.Files, func(done, total int) { show("MB of the files", done, total) })
 	answer, err := f.Answer(ctx)
 	stop()
 	if ctx.Err() != nil {
@@ -134,15 +142,17 @@ func (a *app) forecastAnswer(ctx context.Context, f *forecastFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.html != "" {
-		if err := report.Create(f.html, func(w io.Writer) error { return answer.HTML(w) }); err != nil {
-			return err
+	write := answer.Text
+	if a.Format == "json" {
+		write = func(w io.Writer) error { return forecaster.JSON(w, answer) }
+	}
+	err = write(a.Out)
+	if f.html != "" { // behind the answer, which is not lost where there is no room for a page
+		if wrong := report.Create(f.html, answer.HTML); wrong != nil {
+			err = errors.Join(err, fmt.Errorf("--html: %w", wrong))
 		}
 	}
-	if a.Format == "json" {
-		return forecaster.JSON(a.Out, answer)
-	}
-	return answer.Text(a.Out)
+	return err
 }
 
 // forecastProgress shows on a terminal how many runs are done; stop clears the line.

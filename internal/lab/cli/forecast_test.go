@@ -52,6 +52,11 @@ func TestForecastAnswers(t *testing.T) {
 		len(answer.Outcomes) != 1 || len(answer.Outcomes[0].Mechanisms) != 11 {
 		t.Errorf("%v: %+v", err, answer)
 	}
+	noPage := sluice(t, "forecast", swf, "--jobs", own, "--quick", "--html", dir)
+	if quick := sluice(t, "forecast", swf, "--jobs", own, "--quick"); noPage.code != command.ExitFailed || noPage.out != quick.out ||
+		!strings.Contains(noPage.err, "--html: ") {
+		t.Errorf("without room for a page: exit %d, %q, %q", noPage.code, noPage.out, noPage.err)
+	}
 	dump, nodes := slurmDump(file)
 	got = sluice(t, "forecast", dump, nodes, "--jobs", own, "--quick")
 	for _, says := range []string{"The record: 40 runs on 2 GPUs or slices of 1 node over 2 whole days.", "If the backlog is yours"} {
@@ -117,6 +122,7 @@ func TestForecastAnswers(t *testing.T) {
 		{[]string{swf, "--hours", "Mars/Base"}, command.ExitUsage, "--hours Mars/Base"},
 		{[]string{swf, "--jobs", swf}, command.ExitUsage, "log.swf"},
 		{[]string{swf, "--jobs", dir + "/none"}, command.ExitUsage, "--jobs"},
+		{[]string{swf, "--html", dir + "/none/x.html"}, command.ExitUsage, "there is no directory " + dir + "/none: make it"},
 	} {
 		if r := sluice(t, append([]string{"forecast"}, c.args...)...); r.code != c.code || !strings.Contains(r.err, c.says) {
 			t.Errorf("%v: exit %d, %q; want %d, %q", c.args, r.code, r.err, c.code, c.says)
