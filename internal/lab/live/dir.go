@@ -73,10 +73,19 @@ func (d *Dir) Close() error {
 }
 
 // names of the files, by day.
-func names(path string) ([]string, error) {
-	list, err := filepath.Glob(filepath.Join(path, "????-??-??.jsonl"))
-	slices.Sort(list)
-	return list, err
+func names(path string) (list []string, err error) {
+	entries, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, errkind.Errorf(errkind.Unavailable, "read the record: %w", err)
+	}
+	for _, e := range entries {
+		if is, err := filepath.Match("????-??-??.jsonl", e.Name()); err == nil && is {
+			list = append(list, filepath.Join(path, e.Name()))
+		}
+	}
+	return list, nil // in order: ReadDir sorts
 }
 
 // File of a record.

@@ -347,7 +347,8 @@ func TestSomethingElseAnswers(t *testing.T) {
 	}
 }
 
-// TestADiskThatIsFullAtMidnight: the first look of a day that can't be written is made anew with all there is, since a file stands for itself.
+// TestADiskThatIsFullAtMidnight: the first look of a day that can't be written is made anew with all there is, since a file stands for
+// itself.
 func TestADiskThatIsFullAtMidnight(t *testing.T) {
 	s := newSite(t)
 	path := filepath.Join(s.dir, "record")
@@ -522,5 +523,19 @@ func TestLongLinesAreSplit(t *testing.T) {
 	if !slices.Equal(back.Jobs, long.Jobs[1:]) || !slices.Equal(back.Nodes, long.Nodes) || !slices.Equal(back.Running, long.Running) ||
 		pieces[len(pieces)-1].Begin != "slurm" {
 		t.Errorf("%d pieces", len(pieces))
+	}
+}
+
+// TestARecordThatMayNotBeRead is not taken for one that is not there.
+func TestARecordThatMayNotBeRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file") // root may read every directory, but no file as one
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Files(file); errkind.Of(err) != errkind.Unavailable || !strings.Contains(err.Error(), "read the record: ") {
+		t.Error(err)
+	}
+	if _, err := Files(file + "s"); errkind.Of(err) != errkind.NotFound || !strings.Contains(err.Error(), "holds no record") {
+		t.Error(err)
 	}
 }
