@@ -69,6 +69,17 @@ func (b *Book) refused() error {
 	return &errkind.Error{Kind: errkind.Invalid, Err: errors.New(strings.Join(slices.Compact(b.problems), "\n"))}
 }
 
+// found are the oddities, a line each: why a log with many rows has no job mostly stands there. Where in the files is left out, as an error
+// does not depend on the order of rows either.
+func found(oddities map[string]*oddity) string {
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(oddities)) {
+		o := oddities[name]
+		fmt.Fprintf(&text, "\n  %s (%d times): %s", name, o.count, o.done)
+	}
+	return text.String()
+}
+
 // check finds what no history can be made of.
 func check(m *merged) {
 	asked, holds, devices := 0, int64(0), int64(0)
@@ -95,10 +106,10 @@ func check(m *merged) {
 	switch {
 	case len(m.runs) == 0 && len(m.problems) > 0: // which says why
 	case len(m.runs) == 0:
-		m.Problem("no job was read: give the accounting of a cluster")
+		m.Problem("no job was read: give the accounting of a cluster%s", found(m.oddities))
 	case asked == 0:
 		m.Problem("none of the %d runs that were read held a GPU: the log has no devices (Slurm: AccountingStorageTRES lacks gres/gpu, "+
-			"or the columns AllocTRES and ReqTRES are missing), or count something else as devices", len(m.runs))
+			"or the columns AllocTRES and ReqTRES are missing), or count something else as devices%s", len(m.runs), found(m.oddities))
 	case holds > mostHolds || devices > mostDevices:
 		m.Problem("the log has %d devices, which its runs hold %d times in all; more than %d and %d are too many to be kept: give a "+
 			"part of it",

@@ -172,6 +172,13 @@ func (m *Samples) match() {
 		byShort[short(name)] = append(byShort[short(name)], name)
 	}
 	var out []gauge
+	odd := map[string]bool{} // a node once, however many devices it has
+	leave := func(name, node string) {
+		if !odd[node] {
+			m.Odd(name, gaugeLeftOut, node)
+		}
+		odd[node] = true
+	}
 	for i := range m.gauges.all {
 		g := &m.gauges.all[i]
 		_, known := m.book.nodes.known[g.Node]
@@ -182,10 +189,10 @@ func (m *Samples) match() {
 			m.gauges.models[same[0]] = max(m.gauges.models[same[0]], m.gauges.models[g.Node])
 			g.Node = same[0]
 		case len(same) > 1:
-			m.Odd(ambiguousGauge, gaugeLeftOut, g.Node)
+			leave(ambiguousGauge, g.Node)
 			continue
 		default:
-			m.Odd(homelessGauge, gaugeLeftOut, g.Node)
+			leave(homelessGauge, g.Node)
 			continue
 		}
 		out = append(out, *g)

@@ -312,6 +312,22 @@ func TestNoHistory(t *testing.T) {
 		t.Error(err)
 	}
 	b := NewBook(Options{})
+	at := At{File: b.File("dir/jobs.csv")}
+	for at.Line = range 445 {
+		b.Odd("a row with more fields than the header", "left out", at)
+	}
+	if _, err = b.Close(); err == nil || err.Error() != "no job was read: give the accounting of a cluster\n"+
+		"  a row with more fields than the header (445 times): left out" {
+		t.Error(err)
+	}
+	b = NewBook(Options{})
+	job{id: 1, start: 1, end: 2}.add(b, At{})
+	b.Odd("a value that its column cut off (+)", "dump with -P", At{File: b.File("jobs.txt"), Line: 7})
+	if _, err = b.Close(); err == nil || !strings.Contains(err.Error(), "devices\n  a value that its column cut off (+) (1 times): "+
+		"dump with -P") {
+		t.Error(err)
+	}
+	b = NewBook(Options{})
 	job{id: 1, start: 1, end: 2}.add(b, At{})
 	b.Problem("%s is no log", "x")
 	_, err = b.Close()

@@ -46,11 +46,21 @@ func detect(first []byte, path string) (history.Format, error) {
 	if len(head) == 0 { // one line that is longer than what is looked at, as JSON is
 		head = begin(first)
 	}
-	var known strings.Builder
 	for _, f := range Formats() {
 		if f.Is(head, path) {
 			return f, nil
 		}
+	}
+	if len(head) == 0 {
+		return history.Format{}, errkind.Errorf(errkind.Invalid, "%s: there is nothing in it: it is empty, or a compressed file that is "+
+			"cut: dump it again", path)
+	}
+	if slurm.Headless(head) {
+		return history.Format{}, errkind.Errorf(errkind.Invalid, "%s: these look like rows of sacct without their header: dump it "+
+			"again without -n", path)
+	}
+	var known strings.Builder
+	for _, f := range Formats() {
 		fmt.Fprintf(&known, "\n  %s: %s", f.Name, f.Doc)
 	}
 	return history.Format{}, errkind.Errorf(errkind.Invalid, "%s: this is no log that is known; want one of%s", path, known.String())

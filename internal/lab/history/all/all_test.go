@@ -40,8 +40,16 @@ func TestRead(t *testing.T) {
 	if _, err = Read(history.Options{}, filepath.Join(dir, "gone")); errkind.Of(err) != errkind.NotFound {
 		t.Error(err)
 	}
-	if _, err = Read(history.Options{}, write("empty", "")); errkind.Of(err) != errkind.Invalid {
-		t.Error(err)
+	for name, text := range map[string][2]string{
+		"empty":      {"", "empty: there is nothing in it"},
+		"cut.gz":     {"\x1f\x8b\x08", "cut.gz: there is nothing in it"},
+		"sacct.txt":  {"7|7|u|a|p|COMPLETED|1790035200|1790035200|1790035300|gres/gpu=1|n1\n", "without their header: dump it again"},
+		"sacct2.txt": {strings.ReplaceAll("7.batch|7.batch||a|p|COMPLETED|2026-09-22T00:00:00\n", "|", "\x1f"), "without their header"},
+	} {
+		if _, err = Read(history.Options{}, write(name, text[0])); errkind.Of(err) != errkind.Invalid ||
+			!strings.Contains(err.Error(), text[1]) {
+			t.Errorf("%s: %v; want %q", name, err, text[1])
+		}
 	}
 	swf := write("x.swf", "1 0 0 60 2 -1 -1 2 60 -1 1 1 1 -1 1 1 -1 -1\n")
 	if _, err = Read(history.Options{}, jobs, swf); err == nil || !strings.Contains(err.Error(), "a.csv (slurm) and ") ||

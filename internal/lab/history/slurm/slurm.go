@@ -38,6 +38,19 @@ func is(head []byte) bool {
 	return false
 }
 
+// Headless says whether the first line looks like a row of sacct -P: a job's number, and fields behind it.
+func Headless(head []byte) bool {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	digits := len(line) - len(bytes.TrimLeft(line, "0123456789"))
+	const fields = 5
+	for _, delimiter := range []string{"\x1f", "|"} {
+		if bytes.Count(line, []byte(delimiter)) >= fields {
+			return digits > 0 && bytes.ContainsAny(line[digits:digits+1], delimiter+"._+")
+		}
+	}
+	return false
+}
+
 // begins is the reader of what a line begins, nil if it begins nothing that is known.
 func begins(line []byte) func(*file) part {
 	switch {
