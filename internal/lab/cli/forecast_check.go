@@ -96,6 +96,8 @@ func lastAnswer(path string) (*forecast.Answer, error) {
 		} else if err != nil {
 			return nil, command.Usage("--check %s: this is no answer: %w: give what sluice forecast -o json printed", path, err)
 		}
-		last = &a
+		if last = &a; len(a.Outcomes) == 0 {
+			return nil, command.Usage("--check %s: this is no answer: give what sluice forecast -o json printed", path)
+		}
 	}
 }

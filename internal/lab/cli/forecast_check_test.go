@@ -35,6 +35,10 @@ func TestCheckOfAForecast(t *testing.T) {
 	if err := os.WriteFile(before, []byte(answer.out+answer.out), 0o600); err != nil || answer.code != 0 {
 		t.Fatal(err, answer)
 	}
+	other := filepath.Join(dir, "other.json")
+	if err := os.WriteFile(other, []byte(`{"items":[]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	from := quantity.Instant(1_700_000_000) * quantity.Instant(time.Second)
 	day := func(long time.Duration) status.History {
 		return status.History{From: from, To: from.Add(long), Slices: []status.SliceHistory{{Slice: protocol.Slice{Speed: 1000},
@@ -81,6 +85,7 @@ func TestCheckOfAForecast(t *testing.T) {
 		says string
 	}{
 		{[]string{"--check", before}, command.ExitUnavailable, "127.0.0.1:1"},
+		{[]string{"--check", other}, command.ExitUsage, "this is no answer: give what"}, // before a daemon is asked
 		{[]string{"--check", before, dump}, command.ExitUsage, "reads no log"},
 		{[]string{"--check", before, "--live"}, command.ExitUsage, "--live: --check makes no forecast"},
 		{[]string{dump, "--backlog", "x"}, command.ExitUsage, "it goes with --check"},

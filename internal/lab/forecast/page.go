@@ -136,7 +136,7 @@ func (a *Answer) facts() []string {
 		fmt.Sprintf("What your users lose: under %s %s of the starts of a job on a device find a filler there and wait for it, %.1f s in "+
 			"the mean of all these starts and %.0f s at most, with a grace time of %.0f s; a job waits for the last of its devices.",
 			best.Ours, percent(own.Met), own.WaitMean, own.WaitMost, a.Notice),
-		fmt.Sprintf("Played: %d stretches of %s, spread over the log, on %d devices each, which stand for all (seed %d).", a.Stretches,
+		fmt.Sprintf("Played: %s of %s, spread over the log, on %d devices each, which stand for all (seed %d).", stretches(a.Stretches),
 			history.Many(a.StretchDays, "day"), a.Devices, a.Seed)}
 	if a.Measured != nil {
 		found = append(found, a.Measured.sentences()...)
@@ -254,4 +254,11 @@ func (a *Answer) HTML(w io.Writer) error {
 		return fmt.Errorf("write the forecast: %w", err)
 	}
 	return nil
+}
+
+func stretches(n int) string {
+	if n == 1 {
+		return "1 stretch"
+	}
+	return fmt.Sprintf("%d stretches", n)
 }
