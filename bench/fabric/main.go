@@ -206,7 +206,7 @@ func measure(c contestant, n int) (map[string]float64, error) {
 	r["flood k/s"] = float64(got.Load()) / time.Since(at).Seconds() / 1000
 	r["flood lost %"] = 100 * (1 - float64(got.Load())/float64(n*floodEach))
 
-	// A machine that is killed, and one that stands still.
+	// A machine that is killed, and one that is stopped.
 	for _, how := range []struct {
 		name   string
 		signal syscall.Signal

@@ -10,8 +10,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A machine listens to to.NAME and speaks to from.NAME; the head listens to from.*. The same beat as a stream's: a ping a second, gone after
-// four seconds.
+// A machine listens to to.NAME and speaks to from.NAME; the head listens to from.*. The same beat as a stream's: a ping a second, gone
+// after four seconds.
 const (
 	beat  = time.Second
 	beats = 3
@@ -44,7 +44,8 @@ func newNATSHead(names []string, addr string, got func([]byte)) (head, error) {
 	}
 	for _, n := range names {
 		o.Users = append(o.Users, &server.User{Username: n, Password: n, Permissions: &server.Permissions{
-			Publish: &server.SubjectPermission{Allow: []string{"from." + n}}, Subscribe: &server.SubjectPermission{Allow: []string{"to." + n}},
+			Publish:   &server.SubjectPermission{Allow: []string{"from." + n}},
+			Subscribe: &server.SubjectPermission{Allow: []string{"to." + n}},
 		}})
 	}
 	s, err := server.NewServer(o)
@@ -91,7 +92,8 @@ func newNATSMember(name, addr string, got func([]byte)) (member, error) {
 		return nil, err
 	}
 	c, err := nats.Connect("tls://"+addr, nats.Secure(config), nats.UserInfo(name, name), nats.MaxReconnects(-1),
-		nats.ReconnectWait(100*time.Millisecond), nats.CustomReconnectDelay(backOff), nats.PingInterval(beat), nats.MaxPingsOutstanding(beats))
+		nats.ReconnectWait(100*time.Millisecond), nats.CustomReconnectDelay(backOff), nats.PingInterval(beat),
+		nats.MaxPingsOutstanding(beats))
 	if err != nil {
 		return nil, err
 	}

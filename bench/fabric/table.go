@@ -16,7 +16,7 @@ var rows = []struct{ key, words, format string }{
 	{"flood k/s", "messages of all machines at once, a second", "%.0f,000"},
 	{"flood lost %", "of these lost", "%.1f%%"},
 	{"killed known s", "machines are killed: known after", "%.3f s"},
-	{"stopped known s", "machines stand still: known after", "%.1f s"},
+	{"stopped known s", "machines are stopped (SIGSTOP): known after", "%.1f s"},
 	{"all back s", "the head was away for 5 s: all are back after", "%.1f s"},
 }
 
