@@ -91,13 +91,13 @@ func (p *plan) of(backlog int, mechanism string) (out []*book) {
 // days are what the days of each stretch add to the share that is kept, less that of other books, which may be nil.
 func days(books, less []*book) (out [][]day) {
 	for k, b := range books {
-		list := make([]day, len(b.byHour)/24)
-		for hour, useful := range b.byHour {
+		list := make([]day, len(b.ByHour)/24)
+		for hour, useful := range b.ByHour {
 			d := &list[hour/24]
 			d.over += useful.Seconds()
-			d.under += b.gapByHour[hour].Seconds()
+			d.under += b.GapByHour[hour].Seconds()
 			if less != nil {
-				d.over -= less[k].byHour[hour].Seconds()
+				d.over -= less[k].ByHour[hour].Seconds()
 			}
 		}
 		out = append(out, list)
@@ -108,7 +108,7 @@ func days(books, less []*book) (out [][]day) {
 // answer sums up what was played.
 func (p *plan) answer() *Answer {
 	a := &Answer{Gaps: p.log.Gaps(), Notice: p.Notice.Seconds(), Seed: p.Seed}
-	stretches := p.log.sample(p.Seed, p.size)
+	stretches := p.stretches(p.Seed)
 	a.Stretches, a.StretchDays, a.Devices = len(stretches), stretches[0].days, len(stretches[0].devices)
 	for i := range p.Backlogs {
 		a.Outcomes = append(a.Outcomes, p.outcome(i, a.Gaps))
@@ -140,11 +140,11 @@ func (p *plan) outcome(backlog int, g *Gaps) Outcome {
 		var gap, lost, overhead, waited, longest time.Duration // at most 16 devices for 24 days
 		var met, starts int64
 		for _, b := range books {
-			for _, x := range b.gapByDevice {
+			for _, x := range b.GapByDevice {
 				gap += x
 			}
-			lost, overhead, waited, longest = lost+b.lost, overhead+b.overhead, waited+b.waited, max(longest, b.longest)
-			met, starts = met+b.met, starts+b.starts
+			lost, overhead, waited, longest = lost+b.Lost, overhead+b.Overhead, waited+b.Waited, max(longest, b.Longest)
+			met, starts = met+b.Met, starts+b.Starts
 		}
 		r.Lost, r.Overhead, r.PerDay = ratio(float64(lost), float64(gap)), ratio(float64(overhead), float64(gap)), r.Kept.Value*perDay
 		if starts > 0 {
@@ -197,13 +197,13 @@ func (p *plan) parts(g *Gaps, backlog int, o *Outcome) {
 			b := p.books[i]
 			for n, device := range t.stretch.devices {
 				d := &p.log.Devices[device]
-				add(partitions, d.Partition, b.byDevice[n], b.gapByDevice[n])
-				add(kinds, d.Kind, b.byDevice[n], b.gapByDevice[n])
+				add(partitions, d.Partition, b.ByDevice[n], b.GapByDevice[n])
+				add(kinds, d.Kind, b.ByDevice[n], b.GapByDevice[n])
 			}
 			begin := p.log.begins(&t.stretch)
-			for hour := range b.byHour {
+			for hour := range b.ByHour {
 				from := begin.Add(time.Duration(hour) * time.Hour)
-				add(hourly, hourName(time.Unix(0, int64(from)).In(clock.zone).Hour()), b.byHour[hour], b.gapByHour[hour])
+				add(hourly, hourName(time.Unix(0, int64(from)).In(clock.zone).Hour()), b.ByHour[hour], b.GapByHour[hour])
 			}
 		}
 		for _, x := range []struct {
@@ -227,10 +227,19 @@ func (p *plan) worth(ctx context.Context, a *Answer, base setting) error {
 	was := a.Outcomes[best].Gain.Value
 	mechanisms := slices.Concat(ours(), free())
 	list := changes(base)
-	for _, x := range list {
-		if err := p.run(ctx, p.tasks(x.setting, []int{best}, mechanisms)); err != nil {
-			return err
-		}
+	var all []task // of all of them: nobody waits between two
+	ends := make([]int, len(list))
+	for i := range list {
+		all = append(all, p.tasks(list[i].setting, []int{best}, mechanisms)...)
+		ends[i] = len(all)
+	}
+	if err := p.run(ctx, all); err != nil {
+		return err
+	}
+	books, from := p.books, 0
+	for i, x := range list {
+		p.played, p.books = all[from:ends[i]], books[from:ends[i]]
+		from = ends[i]
 		o := p.outcome(best, a.Gaps)
 		x.Kept, x.Gain, x.Free = o.Row(o.Ours).Kept.Value, o.Gain.Value, o.Free
 		x.Moved = x.Gain - was

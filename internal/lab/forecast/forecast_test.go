@@ -140,24 +140,24 @@ func TestARunIsBooked(t *testing.T) {
 	part := func(held time.Duration) time.Duration {
 		return time.Duration(quantity.MulDiv(int64(2*time.Hour), int64(held), int64(whole)))
 	}
-	if l.byHour[0] != part(time.Hour) || l.byHour[2] != part(time.Hour-30*time.Second) || l.byHour[3] != 0 {
-		t.Errorf("by hours %v", l.byHour[:4])
+	if l.ByHour[0] != part(time.Hour) || l.ByHour[2] != part(time.Hour-30*time.Second) || l.ByHour[3] != 0 {
+		t.Errorf("by hours %v", l.ByHour[:4])
 	}
-	if l.byDevice[0] != part(3*time.Hour-30*time.Second) || l.useful != l.byDevice[0] {
-		t.Errorf("useful %v, on the device %v", l.useful, l.byDevice[0])
+	if l.ByDevice[0] != part(3*time.Hour-30*time.Second) || l.Useful != l.ByDevice[0] {
+		t.Errorf("useful %v, on the device %v", l.Useful, l.ByDevice[0])
 	}
-	if l.met != 1 || l.waited != 30*time.Second || l.longest != 30*time.Second {
-		t.Errorf("%d starts waited for %v, at most %v", l.met, l.waited, l.longest)
+	if l.Met != 1 || l.Waited != 30*time.Second || l.Longest != 30*time.Second {
+		t.Errorf("%d starts waited for %v, at most %v", l.Met, l.Waited, l.Longest)
 	}
 	// Two more within the same notice: one start waits, for the last of them, in whatever order they are told.
 	l.Ended(0, &measure.Piece{Start: 4*hour - 20*second, End: 4*hour - 10*second})
 	l.Ended(0, &measure.Piece{Start: 4*hour - 30*second, End: 4*hour - 20*second})
-	if l.met != 1 || l.waited != 50*time.Second || l.longest != 50*time.Second {
-		t.Errorf("with two more within its notice %d starts waited for %v, at most %v", l.met, l.waited, l.longest)
+	if l.Met != 1 || l.Waited != 50*time.Second || l.Longest != 50*time.Second {
+		t.Errorf("with two more within its notice %d starts waited for %v, at most %v", l.Met, l.Waited, l.Longest)
 	}
 	l.Ended(0, &measure.Piece{Start: 5 * hour, End: 6 * hour, Useful: time.Hour})
-	if l.met != 1 || l.useful != l.byDevice[0] || l.lost < 0 {
-		t.Errorf("%d starts waited, %v useful, %v lost", l.met, l.useful, l.lost)
+	if l.Met != 1 || l.Useful != l.ByDevice[0] || l.Lost < 0 {
+		t.Errorf("%d starts waited, %v useful, %v lost", l.Met, l.Useful, l.Lost)
 	}
 }
 
@@ -167,14 +167,14 @@ func TestASliceIsBookedByItsWeight(t *testing.T) {
 	host := hostwork.Log{{{From: 4 * hour, To: 5 * hour, Source: closed}}}
 	l := newLedger(host, []int64{250}, time.Minute, hour, 25*hour)
 	l.Ended(0, &measure.Piece{Start: 2 * hour, End: 4 * hour, Useful: time.Hour, Overhead: 30 * time.Minute})
-	if l.useful != 15*time.Minute || l.byDevice[0] != l.useful || l.byHour[1]+l.byHour[2] != l.useful {
-		t.Errorf("%v useful, on the device %v, by hours %v", l.useful, l.byDevice[0], l.byHour[:4])
+	if l.Useful != 15*time.Minute || l.ByDevice[0] != l.Useful || l.ByHour[1]+l.ByHour[2] != l.Useful {
+		t.Errorf("%v useful, on the device %v, by hours %v", l.Useful, l.ByDevice[0], l.ByHour[:4])
 	}
-	if l.overhead != 7*time.Minute+30*time.Second || l.lost != l.overhead {
-		t.Errorf("%v on starting and saving, %v lost", l.overhead, l.lost)
+	if l.Overhead != 7*time.Minute+30*time.Second || l.Lost != l.Overhead {
+		t.Errorf("%v on starting and saving, %v lost", l.Overhead, l.Lost)
 	}
-	if l.met != 0 || l.waited != 0 {
-		t.Errorf("%d starts waited for %v", l.met, l.waited)
+	if l.Met != 0 || l.Waited != 0 {
+		t.Errorf("%d starts waited for %v", l.Met, l.Waited)
 	}
 }
 

@@ -18,24 +18,18 @@ type ledger struct {
 	from, until quantity.Instant
 	// weights of the devices, in thousandths of a whole GPU: times count by them.
 	weights []int64
-	// byHour of the stretch and byDevice of its lot is useful time; lost and overhead are over all.
-	byHour   []time.Duration
-	byDevice []time.Duration
-	useful   time.Duration
-	lost     time.Duration
-	overhead time.Duration
-	// waits is how long each stay of the host waited for its device, 0 if nothing was on it; waited is their sum, longest the longest, met
-	// how many there are.
-	waits           [][]time.Duration
-	waited, longest time.Duration
-	met             int64
+	// waits is how long each stay of the host waited for its device, 0 if nothing was on it.
+	waits [][]time.Duration
+	book
 }
 
 var _ measure.Observer = (*ledger)(nil)
 
 func newLedger(host hostwork.Log, weights []int64, notice time.Duration, from, until quantity.Instant) *ledger {
-	l := &ledger{host: host, weights: weights, notice: notice, from: from, until: until, byDevice: make([]time.Duration, len(host)),
-		byHour: make([]time.Duration, int((until.Sub(from)+time.Hour-1)/time.Hour)), waits: make([][]time.Duration, len(host))}
+	hours := int((until.Sub(from) + time.Hour - 1) / time.Hour)
+	l := &ledger{host: host, weights: weights, notice: notice, from: from, until: until, waits: make([][]time.Duration, len(host)),
+		book: book{ByHour: make([]time.Duration, hours), GapByHour: make([]time.Duration, hours),
+			ByDevice: make([]time.Duration, len(host)), GapByDevice: make([]time.Duration, len(host))}}
 	for i := range host {
 		l.waits[i] = make([]time.Duration, len(host[i]))
 	}
@@ -67,14 +61,14 @@ func (l *ledger) Ended(_ quantity.Instant, p *measure.Piece) {
 	}
 	held := to.Sub(from)
 	useful, overhead := share(p.Useful, held), share(p.Overhead, held)
-	l.useful += useful
-	l.overhead += overhead
-	l.lost += max(0, l.weighed(p.First, held)-useful-overhead)
-	l.byDevice[p.First] += useful
+	l.Useful += useful
+	l.Overhead += overhead
+	l.Lost += max(0, l.weighed(p.First, held)-useful-overhead)
+	l.ByDevice[p.First] += useful
 	for at := from; at < to; {
 		hour := at.Sub(l.from) / time.Hour
 		next := min(to, l.from.Add((hour+1)*time.Hour))
-		l.byHour[hour] += share(p.Useful, next.Sub(at))
+		l.ByHour[hour] += share(p.Useful, next.Sub(at))
 		at = next
 	}
 }
@@ -104,10 +98,30 @@ func (l *ledger) delay(p *measure.Piece) {
 	was := &l.waits[p.First][i]
 	if wait := p.End.Sub(asked); wait > *was {
 		if *was == 0 {
-			l.met++
+			l.Met++
 		}
-		l.waited += wait - *was
-		l.longest = max(l.longest, wait)
+		l.Waited += wait - *was
+		l.Longest = max(l.Longest, wait)
 		*was = wait
+	}
+}
+
+// free books the gaps that a run had.
+func (l *ledger) free() {
+	for _, g := range l.host.Gaps(l.from, l.until) {
+		l.GapByDevice[g.Slice] += l.weighed(g.Slice, g.To.Sub(g.From))
+		for at := g.From; at < g.To; {
+			hour := at.Sub(l.from) / time.Hour
+			next := min(g.To, l.from.Add((hour+1)*time.Hour))
+			l.GapByHour[hour] += l.weighed(g.Slice, next.Sub(at))
+			at = next
+		}
+	}
+	for _, stays := range l.host {
+		for _, s := range stays {
+			if s.Source != closed && s.From >= l.from && s.From < l.until {
+				l.Starts++
+			}
+		}
 	}
 }

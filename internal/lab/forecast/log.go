@@ -78,16 +78,23 @@ const (
 // gaps calls with each free interval of a device within [from, to), in order, cut at the edges.
 func (d *Device) gaps(from, to quantity.Instant, each func(from, to quantity.Instant)) {
 	at := from
-	i, _ := slices.BinarySearchFunc(d.Busy, from, func(s Span, t quantity.Instant) int { return cmp.Compare(s.To, t) })
-	for ; i < len(d.Busy) && d.Busy[i].From < to; i++ {
-		if s := d.Busy[i]; s.From > at {
+	for _, s := range d.during(from, to) {
+		if s.From > at {
 			each(at, s.From)
 		}
-		at = max(at, d.Busy[i].To)
+		at = max(at, s.To)
 	}
 	if at < to {
 		each(at, to)
 	}
+}
+
+// during are the spans that have a part of [from, to), or end where it begins.
+func (d *Device) during(from, to quantity.Instant) []Span {
+	first, _ := slices.BinarySearchFunc(d.Busy, from, func(s Span, t quantity.Instant) int { return cmp.Compare(s.To, t) })
+	rest := d.Busy[first:]
+	end, _ := slices.BinarySearchFunc(rest, to, func(s Span, t quantity.Instant) int { return cmp.Compare(s.From, t) })
+	return rest[:end]
 }
 
 // Days of the log that are whole.
@@ -156,9 +163,8 @@ func (l *Log) host(devices []int, from quantity.Instant, until quantity.Instant,
 			out[i] = append(out[i], hostwork.Stay{From: a, To: b, Source: source,
 				Words: []hostwork.Word{{At: at, From: a, To: quantity.Never}}})
 		}
-		k, _ := slices.BinarySearchFunc(d.Busy, from, func(s Span, t quantity.Instant) int { return cmp.Compare(s.To, t) })
-		for ; k < len(d.Busy) && d.Busy[k].From < from+until; k++ {
-			add(d.Busy[k])
+		for _, s := range d.during(from, from+until) {
+			add(s)
 		}
 		add(Span{From: from + until, To: quantity.Never, Asked: from + until, Why: Away})
 	}

@@ -41,6 +41,8 @@ type Request struct {
 	Anonymize bool
 	// Workers is how many runs go at once. It has no influence on the answer.
 	Workers int
+	// Elsewhere plays runs in other processes, where Play does it; nil: they are played here (forecast.Options).
+	Elsewhere func(ctx context.Context, worker int, run []byte) ([]byte, error)
 	// Progress is called with how many runs of how many are done, never twice at once; nil if not wanted.
 	Progress func(done, total int)
 }
@@ -86,7 +88,7 @@ func (r *Request) Answer(ctx context.Context) (*forecast.Answer, error) {
 		return nil, err
 	}
 	o := forecast.Options{Table: table(), Notice: r.Grace, Seed: r.Seed, Workers: r.Workers, Quick: r.Quick, Progress: r.Progress,
-		Days: cmp.Or(r.Days, math.MaxInt)}
+		Elsewhere: r.Elsewhere, Days: cmp.Or(r.Days, math.MaxInt)}
 	if r.Jobs != nil {
 		own, wrong := forecast.Own(r.Jobs.File, r.Jobs.Text)
 		if wrong != nil {
@@ -111,6 +113,9 @@ func (r *Request) Answer(ctx context.Context) (*forecast.Answer, error) {
 	}
 	return answer, nil
 }
+
+// Play plays a run that was given to Elsewhere, and returns what is to be answered there.
+func Play(ctx context.Context, run []byte) ([]byte, error) { return forecast.Play(ctx, table(), run) }
 
 // zones are those of clocks, nil if nobody has said, which the answer tells where it matters, and of the hours that are shown.
 func (r *Request) zones() (clocks, shown *time.Location, err error) {
