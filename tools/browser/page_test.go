@@ -34,6 +34,8 @@ type question struct {
 	quick  bool
 	// picked: the files come through the input and are not dropped.
 	picked bool
+	// cores is how many the page takes the machine to have; 0: as many as it has. With more than one it plays in helpers, a worker each.
+	cores int
 }
 
 // ask asks the command in the form -o json or as a page. It is given the files by their names, from their folder.
@@ -78,6 +80,9 @@ func (q *question) ask(t *testing.T, form ...string) (out, err string, code int)
 // fill gives the page the question.
 func (q *question) fill(b *tab) {
 	b.Helper()
+	if q.cores > 0 {
+		b.eval(fmt.Sprintf(`Object.defineProperty(navigator, "hardwareConcurrency", {get: () => %d}); ""`, q.cores))
+	}
 	if q.picked {
 		b.choose("pick", q.files...)
 		b.until(fmt.Sprintf(`document.querySelectorAll("#files li").length === %d`, len(q.files)))
@@ -120,7 +125,12 @@ func TestForecastPage(t *testing.T) {
 	m := made{t, t.TempDir()}
 	accounting, nodes := m.slurm()
 	slurm := question{name: "slurm", files: []string{accounting, nodes}, fields: map[string]string{"zone": "Europe/Berlin"}, quick: true}
-	swf := question{name: "swf", files: []string{m.swf()}, fields: map[string]string{"grace": "2m"}, jobs: m.backlog(), picked: true}
+	swf := question{name: "swf", files: []string{m.swf()}, fields: map[string]string{"grace": "2m"}, jobs: m.backlog(), picked: true,
+		cores: 1}
+	shared := swf
+	shared.cores = 3
+	crowd := slurm
+	crowd.cores = 20
 	questions := []question{
 		slurm,
 		swf,
@@ -145,9 +155,10 @@ func TestForecastPage(t *testing.T) {
 		server := httptest.NewServer(http.FileServer(http.Dir(folder)))
 		b := open(t, ctx, server.URL+"/")
 		server.Close()
-		same(t, b, server.URL+"/", swf)
+		same(t, b, server.URL+"/", shared)
 	})
-	t.Run("cancel", func(t *testing.T) { cancels(t, open(t, ctx, file), slurm) })
+	t.Run("cancel", func(t *testing.T) { cancels(t, open(t, ctx, file), crowd) })
+	t.Run("dies", func(t *testing.T) { dies(t, ctx, file, shared) })
 	t.Run("wrong", func(t *testing.T) {
 		notes := m.file("notes.txt", "what is this?\n")
 		wrong(t, open(t, ctx, file), question{files: []string{notes}})
@@ -223,8 +234,8 @@ func cancels(t *testing.T, b *tab, q question) {
 	q.fill(b)
 	b.click("ask")
 	b.until(`document.getElementById("step").textContent.includes(" runs") || ` + ended)
-	if n := b.workers(); n != 1 {
-		t.Errorf("%d workers live while it plays", n)
+	if n := b.workers(); n != 1+8 {
+		t.Errorf("%d workers live while it plays, want one and its helpers, of which there are at most 8", n)
 	}
 	b.key("cancel", kb.Enter)
 	if status := b.text("status"); status != "Cancelled." {
@@ -239,6 +250,43 @@ func cancels(t *testing.T, b *tab, q question) {
 	b.until(ended)
 	if got := b.save("json"); got != want {
 		t.Errorf("behind a cancelled run the answer is another: %s%s", got, b.text("wrong"))
+	}
+}
+
+// dies: where a helper fails the page says so in place of an answer, without waiting for it, and can be asked again.
+func dies(t *testing.T, ctx context.Context, file string, q question) {
+	for _, c := range []struct{ name, plant, says string }{
+		{"its script fails", `throw new Error("planted")`, "planted"},
+		{"there is no memory for it", `WebAssembly.instantiate = async () => { throw new RangeError("out of memory") }`,
+			"more memory than a page can have"},
+		{"its program ends", `Go.prototype.run = async () => {}`, "it ended without an answer"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := open(t, ctx, file)
+			b.offline()
+			q.fill(b)
+			b.eval(fmt.Sprintf(`(() => {
+				const worker = document.getElementById("worker");
+				window.whole = worker.textContent;
+				worker.textContent = "addEventListener('message', ({ data }) => { if (data.port) { %%s } });".replace("%%s", () => %q) +
+					worker.textContent;
+				return "";
+			})()`, c.plant))
+			b.click("ask")
+			b.until(ended)
+			if said := b.text("wrong"); !strings.Contains(said, c.says) {
+				t.Errorf("the page says %q, want %q", said, c.says)
+			}
+			b.alone()
+			b.eval(`document.getElementById("worker").textContent = window.whole`)
+			b.click("ask")
+			b.until(`document.getElementById("step").textContent.includes(" runs") || ` + ended)
+			if said := b.text("wrong"); said != "" {
+				t.Errorf("asked again it says %q", said)
+			}
+			b.click("cancel")
+			b.alone()
+		})
 	}
 }
 

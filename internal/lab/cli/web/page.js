@@ -76,7 +76,11 @@
       gpus: at("gpus").value.trim(), zone: at("zone").value.trim(), days: at("days").value.trim(), grace: at("grace").value.trim(),
       quick: String(at("quick").checked), anonymize: String(at("anonymize").checked),
     };
-    worker.postMessage({ program: unpacked(), request: { files: [...files], jobs: at("jobs").files[0] || null, flags } });
+    const workers = Math.min(8, navigator.hardwareConcurrency || 1); // more would hardly be faster, and each takes memory
+    worker.postMessage({
+      program: unpacked(), text: at("worker").textContent,
+      request: { files: [...files], jobs: at("jobs").files[0] || null, flags, workers },
+    });
     buttons();
     at("bar").removeAttribute("value");
     at("step").textContent = "starting";

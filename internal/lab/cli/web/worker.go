@@ -25,10 +25,15 @@ const (
 	mostHeap  = 3 << 30
 )
 
-// main answers the request that worker.js has put where all of the worker sees it, in messages to the page.
+// main answers the request that worker.js has put where all of the worker sees it, in messages to the page, or plays what comes through
+// the port of a helper.
 func main() {
 	debug.SetGCPercent(collectAt)
 	debug.SetMemoryLimit(mostHeap)
+	if port := js.Global().Get("port"); port.Truthy() {
+		help(port)
+		return
+	}
 	if err := answer(js.Global().Get("request")); err != nil {
 		post(map[string]any{"kind": "failed", "text": err.Error()})
 	}
@@ -36,7 +41,7 @@ func main() {
 
 func post(message map[string]any) { js.Global().Call("postMessage", message) }
 
-// answer is the request's: {files: [File], jobs: File or null, flags: {name: text}}.
+// answer is the request's: {files: [File], jobs: File or null, flags: {name: text}, workers: how many runs may go at once}.
 func answer(request js.Value) error {
 	var r forecaster.Request
 	if err := flags(&r, request.Get("flags")); err != nil {
@@ -66,6 +71,9 @@ func answer(request js.Value) error {
 		}})
 	}
 	r.Progress = func(done, total int) { post(map[string]any{"kind": "playing", "done": done, "total": total}) }
+	if n := request.Get("workers").Int(); n > 1 {
+		r.Workers, r.Elsewhere = n, newHelpers(n).play
+	}
 	a, err := r.Answer(context.Background()) // the page cancels by ending the worker
 	if err != nil {
 		return err
