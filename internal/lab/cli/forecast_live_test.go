@@ -83,3 +83,40 @@ func TestForecastOfARecord(t *testing.T) {
 		}
 	}
 }
+
+// TestForecastOfAClustersRecord: what was seen of a Kubernetes is answered by a program that can reach none, without names if so wished.
+func TestForecastOfAClustersRecord(t *testing.T) {
+	dir := t.TempDir()
+	const from = 1_790_035_200
+	text := ""
+	for hour := range 48 {
+		at := from + hour*3600
+		begin := ""
+		if hour == 0 {
+			begin = fmt.Sprintf(`{"at":%d,"begin":"kubernetes","every":1800}`+"\n"+
+				`{"at":%d,"hosts":[{"name":"n1","devices":{"nvidia.com/gpu":2},"product":"secret-gpu"}]}`+"\n", at, at)
+		}
+		text += begin + fmt.Sprintf(`{"at":%d,"pods":[{"uid":"u%d","namespace":"secret-space","name":"secret-pod","node":"n1","created":%d,`+
+			`"scheduled":%d,"ended":%d,"phase":"Succeeded","devices":{"nvidia.com/gpu":1}}]}`+"\n"+`{"at":%d,"seen":true,"waiting":1}`+"\n",
+			at, hour, at-1800, at-1800, at-600, at)
+	}
+	text += fmt.Sprintf(`{"at":%d,"seen":true}`+"\n", from+48*3600)
+	own := filepath.Join(dir, "mine.yml")
+	for name, content := range map[string]string{filepath.Join(dir, "2026-09-22.jsonl"): text,
+		own: "- {at: 0s, name: scan, items: {total: 100, perItem: 10s}, memory: 1Gi}\n"} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		more  []string
+		named bool
+	}{{nil, true}, {[]string{"--anonymize"}, false}} {
+		args := []string{"forecast", "--live", "--once", "--kubernetes", "--record", dir, "--jobs", own, "--quick"}
+		r := sluice(t, append(args, c.more...)...)
+		if r.code != 0 || !strings.Contains(r.out, "The record: 48 runs on 2 GPUs or slices of 1 node over 2 whole days.") ||
+			strings.Contains(r.out, "secret-space") != c.named || !c.named && strings.Contains(r.out, "secret") {
+			t.Errorf("%v: exit %d, %q, %q", c.more, r.code, r.out, r.err)
+		}
+	}
+}

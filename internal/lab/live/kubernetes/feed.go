@@ -46,7 +46,7 @@ const (
 	page = 500
 	// A watch is asked anew after this time. From failure to failure it is tried again later, up to the longest.
 	watchLasts      = 5 * time.Minute
-	soonest, latest = time.Second, 30 * time.Second
+	soonest, latest = time.Second, 10 * time.Second
 )
 
 func (f *feed[T]) run(ctx context.Context) {
