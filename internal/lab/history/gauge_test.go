@@ -161,3 +161,23 @@ func TestSpans(t *testing.T) {
 		}
 	})
 }
+
+// TestMemoryThatIsAlwaysThere: what drivers and daemons hold of a device's memory, here 500 MiB, is nobody's work, and what lies on top is,
+// also where a device is never seen without.
+func TestMemoryThatIsAlwaysThere(t *testing.T) {
+	b := NewBook(Options{})
+	for device, samples := range [][]int32{{500, 500, 500, 900, 900, 500, 500, 560}, {9000, 9000, 9000, 9000, 9000, 9000, 9000, 9000}} {
+		for i, used := range samples {
+			b.Samples().Measure(Gauge{Node: "n", Index: int32(device)}, Sample{At: at(10 * i), MiB: used})
+		}
+	}
+	h, err := b.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for device, want := range []Gap{{at(0), at(70)}, {at(20), at(50)}} { // memory alone does not say which is which
+		if held := h.Held[device]; len(held) != 1 || held[0].From != want.From || held[0].To != want.To {
+			t.Errorf("device %d: held %+v, want %+v", device, held, want)
+		}
+	}
+}

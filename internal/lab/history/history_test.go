@@ -219,6 +219,19 @@ func TestPlaces(t *testing.T) {
 				n2 gpu: 6@90-120`,
 			odd: map[string]int64{doubtful: 1, unending: 2, yielded: 2},
 		},
+		"of doubtful ends the first run yields": {
+			jobs: []job{
+				{id: 1, start: 0, end: 10, gpus: 2, kind: "gpu", nodes: "n1", state: Completed},
+				{id: 2, start: 20, end: 100, gpus: 1, kind: "gpu", nodes: "n1", state: Requeued},
+				{id: 3, start: 25, end: 100, gpus: 1, kind: "gpu", nodes: "n1", state: Requeued},
+				{id: 4, start: 50, end: 60, gpus: 1, kind: "gpu", nodes: "n1", state: Completed},
+				{id: 5, start: 120, end: 130, gpus: 1, kind: "gpu", nodes: "n1", state: Completed},
+			},
+			want: `
+				n1 gpu: 1@0-10 2@20-50 4@50-60 5@120-130
+				n1 gpu: 1@0-10 3@25-100`,
+			odd: map[string]int64{doubtful: 2, yielded: 1},
+		},
 		"the end of a script is no requeue's": {
 			fill: func(b *Book) {
 				b.Batch(BatchRow{Raw: 1, Start: at(0), End: at(3)})

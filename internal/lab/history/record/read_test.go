@@ -63,6 +63,27 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// TestAReservationEndsWhenItSays: one that ran out before the look that has it no more held nothing in between.
+func TestAReservationEndsWhenItSays(t *testing.T) {
+	text := head + `{"at":1000,"reservations":["ReservationName=r StartTime=1010 EndTime=1030 Nodes=n1",` +
+		`"ReservationName=s StartTime=1100 EndTime=9000 Nodes=n1"],"seen":true}` + "\n" +
+		`{"at":1060,"jobs":["` + title + `","1\u001fCOMPLETED\u001f1010\u001f1050\u001fgres/gpu=1\u001fn1"],"seen":true}` + "\n" +
+		`{"at":1120,"reservations":[],"seen":true}` + "\n" + `{"at":1180,"seen":true}` + "\n"
+	b := history.NewBook(history.Options{})
+	if err := Read(b, strings.NewReader(text), "x"); err != nil {
+		t.Fatal(err)
+	}
+	h, err := b.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []history.Away{{From: instant(1010), To: instant(1030), Why: history.Reserved},
+		{From: instant(1100), To: instant(1120), Why: history.Reserved}}
+	if !slices.Equal(h.Nodes[0].Away, want) {
+		t.Errorf("away %+v, want %+v", h.Nodes[0].Away, want)
+	}
+}
+
 // FuzzRead: whatever a file has in it, a history or an error, and holds and absences that are sound.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(head + `{"at":1060,"jobs":["` + title + `","1\u001fRUNNING\u001f1010\u001fUnknown\u001fgres/gpu=1\u001fn1"],` +

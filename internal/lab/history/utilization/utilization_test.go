@@ -129,7 +129,7 @@ func TestTables(t *testing.T) {
 		{"MIG", "n1.csv", "timestamp, index, utilization.gpu [%], memory.used [MiB], mig.mode.current, name\n" +
 			rows(10, func(i, d int, at time.Time) string {
 				if d == 1 {
-					return fmt.Sprintf("%s, 1, [N/A], 90 MiB, Enabled, NVIDIA A100", at.Format(stamp))
+					return fmt.Sprintf("%s, 1, %s, 90 MiB, Enabled, NVIDIA A100", at.Format(stamp), []string{"[N/A]", "35 %"}[i%2])
 				}
 				return fmt.Sprintf("%s, 0, %d %%, 4 MiB, Disabled, NVIDIA A100", at.Format(stamp), use(i, d))
 			}), []string{"n1/0 NVIDIA A100 idle 0.123..10.123,50.123..90.123 busy 20.123..40.123 held 10.123..50.123",
