@@ -380,6 +380,11 @@ func each(body string) string {
 		`; echo $i >> "$SLUICE_OUTPUT_DIR/units" || exit 1; i=$((i+1)); say $i; done`
 }
 
+// opened is shell that waits for a file of the test, which write makes: what a test does to a program that runs must not race with its end.
+func (d *daemon) opened(name string) string {
+	return "until [ -e '" + filepath.Join(d.dir, name) + "' ]; do sleep 0.05; done"
+}
+
 // once checks that the committed output has every unit of [0, total) once, in order; a killed subjob leaves units beyond
 // what it reported, which the folder's name leaves out.
 func (d *daemon) once(name string, total int64) {

@@ -24,8 +24,8 @@ func upGangs(t *testing.T) *daemon {
 func TestAGangOverNodes(t *testing.T) {
 	t.Parallel()
 	d := upGangs(t)
-	d.submit(spec("trio", "rigid: {walltime: 20s, slices: 3, topology: zone}",
-		`sleep 2; echo "$SLUICE_MEMBER of $SLUICE_MEMBERS" > "$SLUICE_OUTPUT_DIR/who"`))
+	d.submit(spec("trio", "rigid: {walltime: 2m, slices: 3, topology: zone}",
+		d.opened("trio")+`; echo "$SLUICE_MEMBER of $SLUICE_MEMBERS" > "$SLUICE_OUTPUT_DIR/who"`))
 	d.until("all three run", func() bool {
 		n := 0
 		for _, s := range d.slices() {
@@ -38,6 +38,7 @@ func TestAGangOverNodes(t *testing.T) {
 	says(t, d.must("explain", "trio"), "running on 3 nodes", "member 2")
 	d.end(syscall.SIGKILL)
 	d.start()
+	d.write("trio", "")
 	d.done("trio")
 	if out := d.must("output", "trio", "--cat"); out != "0 of 3\n1 of 3\n2 of 3\n" {
 		t.Errorf("output %q", out)

@@ -58,10 +58,12 @@ func TestPausedSlices(t *testing.T) {
 	says(t, d.must("explain", "waits"), slice)
 	d.must("resume", slice) // early
 	d.done("waits")
-	d.submit(spec("cut", "items: {total: 10, perItem: 2s, grid: 1}", each("sleep 0.2"), "grace: 200ms"))
+	d.submit(spec("cut", "items: {total: 10, perItem: 2s, grid: 1}", each(`sleep 0.2; [ $i -lt 5 ] || `+d.opened("cut")), "grace: 200ms",
+		"maxFailures: 1000"))
 	d.until("it has done something", func() bool { return len(d.job("cut").History) > 0 && d.job("cut").Running == 1 })
 	time.Sleep(700 * time.Millisecond)
 	d.must("pause", slice, "--for", "1s")
+	d.write("cut", "")
 	d.done("cut")
 	d.once("cut", 10)
 }

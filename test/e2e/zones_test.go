@@ -71,7 +71,7 @@ func TestAZoneIsDrainedAndLeaves(t *testing.T) {
 					t.Fatal("no rigid job has its home in local-2")
 				}
 				name := fmt.Sprint("long", i)
-				d.submit(spec(name, "rigid: {walltime: 30s}", "sleep 12"))
+				d.submit(spec(name, "rigid: {walltime: 5m}", d.opened("long")))
 				d.until("its home is known", func() bool { return d.homes([]string{name})[name] != "" })
 				if d.homes([]string{name})[name] != "local-2" {
 					d.must("cancel", name)
@@ -91,6 +91,7 @@ func TestAZoneIsDrainedAndLeaves(t *testing.T) {
 			zones("zones: 3\n")
 			d.start()
 			says(t, d.must("zones"), "DRAINED")
+			d.write("long", "")
 			says(t, d.must("zones", "drain", "local-2", "--wait", "--quiet"), "drained, and empty",
 				"zones: [local-1, local-3] and nodes: 3")
 			d.kill()
