@@ -1,0 +1,287 @@
+// Package authority says which machines belong to a cluster. It makes the tokens by which machines join, and signs the certificates by
+// which they are known: each names one machine, and is good as a client's alone, so that no machine can pass for the head. It knows
+// nothing of messages, nodes or slices.
+//
+// All of it is in one directory of the head: the root's key and certificate, and who has joined. What is changed is durable before anybody
+// is told.
+package authority
+
+import (
+	"cmp"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+)
+
+// Files of the directory.
+const (
+	rootFile    = "root.pem" // certificate and key
+	membersFile = "members.json"
+)
+
+const (
+	// rootFor is how long a root is good: as long as the cluster.
+	rootFor = 50 * 365 * 24 * time.Hour
+	// CertificateFor is how long a machine's certificate is good, if it is not renewed. A machine renews it when a third of that is left.
+	CertificateFor = 7 * 24 * time.Hour
+	// behind is by how much a machine's clock may be behind the head's for a new certificate to be good there.
+	behind = time.Hour
+	// FirstNumber is the number of the first machine that joins (node.Config.Number); the head's own nodes have those below.
+	FirstNumber = 1 << 16
+	// mostTokens bounds the tokens that are kept at once, mostMachines the machines, removed ones included.
+	mostTokens, mostMachines = 10_000, 100_000
+)
+
+// Authority is that of one cluster. Safe for concurrent use.
+type Authority struct {
+	dir  string
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+
+	mu      sync.Mutex
+	members members
+}
+
+// members is the content of its file. Invariant: of machines with one name at most the last is not removed; no two have one number.
+type members struct {
+	Tokens   []token   `json:"tokens"`
+	Machines []Machine `json:"machines"`
+}
+
+// token as it is kept: of its secret only a hash.
+type token struct {
+	Hash string    `json:"hash"`
+	Ends time.Time `json:"ends"`
+	// For is the only machine that may use it; empty: any.
+	For job.NodeID `json:"for,omitempty"`
+	// Used is the machine that has, and Key the hash of its public key: it may ask again, as its answer may have been lost.
+	Used job.NodeID `json:"used,omitempty"`
+	Key  string     `json:"key,omitempty"`
+}
+
+// Machine is one that has joined.
+type Machine struct {
+	Name job.NodeID `json:"name"`
+	// Number tells its tokens of subjobs from those of all others, also of a machine of the same name before it (node.Config.Number).
+	Number int `json:"number"`
+	// Key is the hash of its public key, in hexadecimal.
+	Key    string    `json:"key"`
+	Joined time.Time `json:"joined"`
+	// Removed is when it was; zero: it was not.
+	Removed time.Time `json:"removed,omitzero"`
+}
+
+// Open reads the authority of a directory, which is made with a new one if there is none. The caller holds the lock of the data directory.
+// Errors: Denied where others may have read the key, Corrupt where a file is damaged, or one of the two is missing.
+func Open(dir string, now time.Time) (*Authority, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	a := &Authority{dir: dir}
+	text, err := os.ReadFile(filepath.Join(dir, rootFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Join(dir, membersFile)); err == nil {
+			return nil, errkind.Errorf(errkind.Corrupt, "%s is missing, and %s is there: restore it from a copy of the data directory, or "+
+				"remove %s too, and all machines must join again", filepath.Join(dir, rootFile), membersFile, membersFile)
+		}
+		if text, err = newRoot(now); err == nil {
+			err = replace(filepath.Join(dir, rootFile), text)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the cluster's root: %w", err)
+	}
+	if err := a.root(text); err != nil {
+		return nil, err
+	}
+	return a, a.read()
+}
+
+// newRoot makes a root's certificate and key as PEM.
+func newRoot(now time.Time) ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	form := &x509.Certificate{
+		SerialNumber: serial(), Subject: pkix.Name{CommonName: "Sluice cluster"}, NotBefore: now.Add(-behind), NotAfter: now.Add(rootFor),
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	return append(text, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})...), nil
+}
+
+// root takes the content of the root's file.
+func (a *Authority) root(text []byte) error {
+	path := filepath.Join(a.dir, rootFile)
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return errkind.Errorf(errkind.Denied, "%s has mode %04o and may have been read by others, who could pass for any machine: remove "+
+			"%s, and all machines must join again", path, mode, a.dir)
+	}
+	damaged := errkind.Errorf(errkind.Corrupt, "%s is damaged: restore it from a copy of the data directory", path)
+	first, rest := pem.Decode(text)
+	second, _ := pem.Decode(rest)
+	if first == nil || second == nil {
+		return damaged
+	}
+	cert, err := x509.ParseCertificate(first.Bytes)
+	if err != nil {
+		return damaged
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(second.Bytes)
+	if err != nil {
+		return damaged
+	}
+	key, ok := parsed.(*ecdsa.PrivateKey)
+	if !ok || !key.PublicKey.Equal(cert.PublicKey) {
+		return damaged
+	}
+	a.cert, a.key = cert, key
+	return nil
+}
+
+// read reads who has joined.
+func (a *Authority) read() error {
+	path := filepath.Join(a.dir, membersFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &a.members); err != nil {
+		return errkind.Errorf(errkind.Corrupt, "%s is damaged: restore it from a copy of the data directory: %w", path, err)
+	}
+	return nil
+}
+
+// change applies f to a copy of who has joined, and keeps it once that is durable.
+func (a *Authority) change(f func(m *members) error) error {
+	next := members{Tokens: slices.Clone(a.members.Tokens), Machines: slices.Clone(a.members.Machines)}
+	if err := f(&next); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(next, "", " ")
+	if err != nil {
+		return err
+	}
+	if err := replace(filepath.Join(a.dir, membersFile), text); err != nil {
+		return fmt.Errorf("keep who has joined: %w", err)
+	}
+	a.members = next
+	return nil
+}
+
+// Machines that have joined and were not removed, by name.
+func (a *Authority) Machines() (list []Machine) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, m := range a.members.Machines {
+		if m.Removed.IsZero() {
+			list = append(list, m)
+		}
+	}
+	slices.SortFunc(list, func(x, y Machine) int { return cmp.Compare(x.Name, y.Name) })
+	return list
+}
+
+// Remove revokes the certificates of a machine. Its name is free, its number is not given again. Errors: NotFound.
+func (a *Authority) Remove(name job.NodeID, now time.Time) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.change(func(m *members) error {
+		i := m.present(name)
+		if i < 0 {
+			return errkind.Errorf(errkind.NotFound, "no machine %q has joined", name)
+		}
+		m.Machines[i].Removed = now
+		return nil
+	})
+}
+
+// present is the index of the machine that has a name now, -1 if none has.
+func (m *members) present(name job.NodeID) int {
+	return slices.IndexFunc(m.Machines, func(x Machine) bool { return x.Name == name && x.Removed.IsZero() })
+}
+
+// number is the next one.
+func (m *members) number() int {
+	n := FirstNumber
+	for _, x := range m.Machines {
+		n = max(n, x.Number+1)
+	}
+	return n
+}
+
+// serial is a number for a certificate, of 128 bits.
+func serial() *big.Int {
+	b := make([]byte, 16)
+	_, _ = rand.Read(b) // never fails (package crypto/rand)
+	b[0] &= 0x7f        // RFC 5280, section 4.1.2.2: positive
+	return new(big.Int).SetBytes(b)
+}
+
+// keyOf is the hash of a public key.
+func keyOf(public any) (string, error) {
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(der)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// replace writes a file whole and durably, readable for its owner alone: after a crash it is the old one or the new one.
+func replace(path string, text []byte) (err error) {
+	temp := path + ".tmp"
+	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have another mode
+		return err
+	}
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(temp))
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
