@@ -185,18 +185,23 @@ func TestKilledWhileASliceIsPaused(t *testing.T) {
 func TestFollowersOutlastARestart(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi+64Mi")
-	d.submit(spec("talks", "items: {total: 40, perItem: 60ms, grid: 4, parallelism: 2}", each("echo unit $i; sleep 0.05")))
+	d.submit(spec("talks", "items: {total: 40, perItem: 300ms, grid: 4, parallelism: 2}",
+		each("echo unit $i; "+d.opened("talks")+"; sleep 0.1"), "maxFailures: 1000"))
 	type ended struct {
-		out, errs string
-		code      int
+		errs string
+		code int
 	}
-	follow, wait := make(chan ended, 1), make(chan ended, 1)
-	for c, args := range map[chan ended][]string{follow: {"logs", "talks", "-f"}, wait: {"wait", "talks"}} {
+	follow, wait, followed, waited := make(chan ended, 1), make(chan ended, 1), new(logged), new(logged)
+	for out, args := range map[*logged][]string{followed: {"logs", "talks", "-f"}, waited: {"wait", "talks"}} {
+		c := map[*logged]chan ended{followed: follow, waited: wait}[out]
 		go func() {
-			out, errs, code := d.sluice(args...)
-			c <- ended{out, errs, code}
+			errs, code := d.into(out, nil, args...)
+			c <- ended{errs, code}
 		}()
 	}
+	// It follows what runs when it comes: nothing may be over by then.
+	d.until("what it writes is followed", func() bool { return followed.String() != "" })
+	d.write("talks", "")
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		before := d.job("talks").Progress
 		d.until("it went on", func() bool {
@@ -207,13 +212,13 @@ func TestFollowersOutlastARestart(t *testing.T) {
 		d.start()
 	}
 	w := <-wait
-	if w.code != 0 || !strings.Contains(w.out, "talks COMPLETED") {
-		t.Errorf("wait: exit %d\n%s%s", w.code, w.out, w.errs)
+	if w.code != 0 || !strings.Contains(waited.String(), "talks COMPLETED") {
+		t.Errorf("wait: exit %d\n%s%s", w.code, waited, w.errs)
 	}
 	f := <-follow
 	// A subjob that outgrew its lease, as on a busy machine, has begun what is behind its last cut point, and another one does it again.
 	told, last := map[int]bool{}, map[string]int{}
-	for line := range strings.Lines(f.out) {
+	for line := range strings.Lines(followed.String()) {
 		subjob, text, _ := strings.Cut(line, " | ")
 		var unit int
 		if _, err := fmt.Sscanf(text, "unit %d\n", &unit); err != nil {
@@ -235,6 +240,6 @@ func TestFollowersOutlastARestart(t *testing.T) {
 		}
 	}
 	if f.code != 0 || t.Failed() {
-		t.Errorf("logs: exit %d\n%s%s", f.code, f.out, f.errs)
+		t.Errorf("logs: exit %d\n%s%s", f.code, followed, f.errs)
 	}
 }

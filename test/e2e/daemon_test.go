@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -205,20 +206,27 @@ func (d *daemon) sluice(args ...string) (out, errs string, code int) {
 
 // as runs the client with something to read.
 func (d *daemon) as(in []byte, args ...string) (out, errs string, code int) {
-	var o, e bytes.Buffer
+	var o bytes.Buffer
+	errs, code = d.into(&o, in, args...)
+	return o.String(), errs, code
+}
+
+// into is as, with what it prints in out as it comes.
+func (d *daemon) into(out io.Writer, in []byte, args ...string) (errs string, code int) {
+	var e bytes.Buffer
 	c := exec.Command(filepath.Join(bin, "sluice"), append(args, "--server", d.addr)...)
 	c.Env = append(os.Environ(), "SLUICE_TOKEN="+d.token)
 	c.Dir = d.dir
-	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(in), &o, &e
+	c.Stdin, c.Stdout, c.Stderr = bytes.NewReader(in), out, &e
 	err := c.Run()
 	var exit *exec.ExitError
 	switch {
 	case errors.As(err, &exit):
 		code = exit.ExitCode()
 	case err != nil:
-		return o.String(), err.Error(), -1
+		return err.Error(), -1
 	}
-	return o.String(), e.String(), code
+	return e.String(), code
 }
 
 // must runs the client, which must do well, and returns what it printed.
