@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,8 +93,8 @@ type run struct {
 	index      int
 }
 
-// set is what Slurm says from now on. queue are ids with their starts, nodes a name and a state each.
-func (s *site) set(rows []run, queue [][2]int, nodes []string, reservations string) {
+// printed is what sacct prints of runs: a version that has no field Suspended.
+func printed(rows []run) string {
 	var titles []string
 	for _, f := range slurm.Fields() {
 		if f != "Suspended" {
@@ -118,8 +119,13 @@ func (s *site) set(rows []run, queue [][2]int, nodes []string, reservations stri
 		}
 		text += strings.Join(fields, "\x1f") + "\n"
 	}
-	s.write("sacct", text)
-	text = "99|PENDING|N/A\n"
+	return text
+}
+
+// set is what Slurm says from now on. queue are ids with their starts, nodes a name and a state each.
+func (s *site) set(rows []run, queue [][2]int, nodes []string, reservations string) {
+	s.write("sacct", printed(rows))
+	text := "99|PENDING|N/A\n"
 	for _, q := range queue {
 		text += fmt.Sprintf("%d|RUNNING|%d\n", q[0], after(q[1]).Unix())
 	}
@@ -379,6 +385,53 @@ func TestADiskThatIsFullAtMidnight(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"begin":"slurm"`) || !strings.Contains(string(text), `"nodes":["NodeName=n1 `) ||
 		!strings.Contains(string(text), `"running":[{"id":"1"`) {
 		t.Errorf("%v: %s", err, text)
+	}
+}
+
+// TestADiskThatIsFull: what a look found that could not be written is written by the next one, as nothing else has it: what began, what
+// ended, the nodes and the reservations.
+func TestADiskThatIsFull(t *testing.T) {
+	s := newSite(t)
+	d, err := Open(filepath.Join(s.dir, "record"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	w := &Watch{Source: NewSlurm(d), Dir: d, Every: time.Minute, Looked: func() {}}
+	s.set([]run{{1, "RUNNING", -60, -1, 1}}, [][2]int{{1, -60}}, []string{"n1 IDLE", "n2 IDLE"}, "")
+	if err := w.look(t.Context(), after(0)); err != nil {
+		t.Fatal(err)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	disk := d.file
+	d.file = full
+	s.set([]run{{1, "RUNNING", -60, -1, 1}, {2, "RUNNING", 1, -1, 2}}, [][2]int{{2, 1}}, []string{"n1 DOWN"},
+		fmt.Sprintf("ReservationName=r StartTime=%d EndTime=%d Nodes=n1\n", after(5).Unix(), after(500).Unix()))
+	if err := w.look(t.Context(), after(1)); err == nil || !strings.Contains(err.Error(), "no space left") {
+		t.Fatal(err)
+	}
+	d.file = disk
+	if err := w.look(t.Context(), after(2)); err != nil {
+		t.Fatal(err)
+	}
+	var got record.Line
+	if err := each(disk.Name(), func(l *record.Line) bool {
+		if l.At == after(2).Unix() {
+			got.Jobs, got.Running, got.Ended = append(got.Jobs, l.Jobs...), append(got.Running, l.Running...), append(got.Ended, l.Ended...)
+			got.Nodes, got.Gone = append(got.Nodes, l.Nodes...), append(got.Gone, l.Gone...)
+			got.Reservations = cmp.Or(l.Reservations, got.Reservations)
+		}
+		return true
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Jobs) != 2 || !strings.HasPrefix(got.Jobs[1], "2\x1f") || len(got.Nodes) != 1 || got.Reservations == nil ||
+		fmt.Sprint(got.Running, got.Ended, got.Gone) != fmt.Sprintf("[{2 %d}] [{1 %d}] [n2]", after(1).Unix(), after(-60).Unix()) {
+		t.Errorf("the look behind it wrote %+v", got)
 	}
 }
 
