@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/lab/history"
+	"sluice.dev/sluice/internal/lab/history/record"
 	"sluice.dev/sluice/internal/lab/history/slurm"
 )
 
@@ -100,5 +101,43 @@ func TestAccountingHearsLate(t *testing.T) {
 		if back != want {
 			t.Errorf("the look %d minutes behind the first asks %v back, want %v", 10*(i+1), back, want)
 		}
+	}
+}
+
+// TestARowIsWrittenOnce: a row stands in the record once as long as sacct may print it, also where another process goes on at the end of
+// the second day, or a day goes by without a look. Behind that it is forgotten: a record goes on for years.
+func TestARowIsWrittenOnce(t *testing.T) {
+	path := t.TempDir()
+	a := &accounting{T: t, rows: []run{{1, "RUNNING", -60, -1, 1}}}
+	const hour, day = 60, 24 * 60
+	known := 0
+	count := func(_ int, s *Slurm) { known = len(s.rows) }
+	const midnight = 40
+	a.looks(path, midnight, midnight+2*day-hour, hour, count)
+	last := midnight + 2*day - hour/2
+	a.looks(path, last, last, hour, count) // another process finds it in the file of the day before
+	a.rows = append(a.rows, run{2, "COMPLETED", last, last + 1, 2})
+	files := a.looks(path, last+hour, last+hour+day, day, count) // nobody looks for a day
+	if known != 2 {
+		t.Errorf("%d rows are known of 2", known)
+	}
+	rows := map[string]int{}
+	for _, f := range files {
+		if err := each(f.Path, func(l *record.Line) bool {
+			for _, row := range l.Jobs[min(1, len(l.Jobs)):] {
+				id, _, _ := strings.Cut(row, "\x1f")
+				rows[id]++
+			}
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(rows) != 2 || rows["1"] != 1 || rows["2"] != 1 {
+		t.Errorf("rows by job: %v, want each once", rows)
+	}
+	a.looks(path, last+2*hour+day, last+5*day, hour, count)
+	if known != 1 {
+		t.Errorf("%d rows are known days behind the end of one, want that of the run that goes on alone", known)
 	}
 }
