@@ -441,6 +441,48 @@ func TestWhatIsKnownBefore(t *testing.T) {
 	}
 }
 
+// TestWhenAStayIsToldOf: a job's stay is told of a notice before it, or when its job was asked for where plans are foretold. A
+// reservation's is told of half a day before it, or sooner by the same rules; and what is told of before the run begins is told of as it
+// begins.
+func TestWhenAStayIsToldOf(t *testing.T) {
+	const hour, begins = quantity.Instant(time.Hour), 100 * quantity.Instant(time.Hour)
+	for _, c := range []struct {
+		why         Why
+		from, asked quantity.Instant // behind the run's begin
+		notice      time.Duration
+		foretold    bool
+		at          quantity.Instant
+	}{
+		{Job, 20 * hour, 5 * hour, time.Hour, false, 19 * hour},
+		{Job, 20 * hour, 5 * hour, time.Hour, true, 5 * hour},
+		{Job, 20 * hour, 20 * hour, time.Hour, true, 19 * hour},
+		{Job, 20 * hour, -hour, time.Hour, true, 0},
+		{Job, hour, hour, 2 * time.Hour, false, 0},
+		{Away, 20 * hour, 20 * hour, time.Hour, false, 19 * hour},
+		{Used, 20 * hour, 20 * hour, time.Hour, true, 19 * hour},
+		{Reserved, 20 * hour, 20 * hour, time.Hour, false, 8 * hour},
+		{Reserved, 20 * hour, 20 * hour, time.Hour, true, 8 * hour},
+		{Reserved, 20 * hour, 5 * hour, time.Hour, false, 8 * hour},
+		{Reserved, 20 * hour, 5 * hour, time.Hour, true, 5 * hour},
+		{Reserved, 20 * hour, 20 * hour, 15 * time.Hour, false, 5 * hour},
+		{Reserved, 10 * hour, 10 * hour, time.Hour, false, 0},
+		{Reserved, -hour, -hour, time.Hour, false, 0}, // and is taken behind the notice, as the run can't begin within it
+	} {
+		l := &Log{To: begins + 40*hour, Devices: []Device{{Partition: "p", Busy: []Span{{begins + c.from, begins + c.from + 4*hour,
+			begins + c.asked, c.why}}}}}
+		stays := l.host([]int{0}, begins, 40*hour, c.notice, c.foretold)[0]
+		from, source := max(c.from, quantity.Instant(c.notice)), closed
+		if c.why == Job {
+			source = "p/job"
+		}
+		want := hostwork.Stay{From: from, To: c.from + 4*hour, Source: source,
+			Words: []hostwork.Word{{At: c.at, From: from, To: quantity.Never}}}
+		if len(stays) != 2 || !reflect.DeepEqual(stays[0], want) {
+			t.Errorf("%+v: %+v, want %+v", c, stays, want)
+		}
+	}
+}
+
 // TestOddRowsAreShownWithTheirPlaces, unless strangers are to see the answer.
 func TestOddRowsAreShownWithTheirPlaces(t *testing.T) {
 	l := &Log{To: quantity.Instant(9 * Day), Devices: []Device{{Partition: "secret"}},
