@@ -31,8 +31,9 @@ type Book struct {
 	places lists[int32]
 	nodes  table
 
-	// rows come in pieces: a slice of all would be copied again and again while it grows.
+	// rows come in pieces: a slice of all would be copied again and again while it grows. added is how many came.
 	rows    [][]Row
+	added   int64
 	batches [][]BatchRow
 	told    []NodeRow
 	away    []AwayRow
@@ -98,7 +99,10 @@ func (b *Book) Place(nodes []int32) int32 {
 }
 
 // Add puts a row into the book.
-func (b *Book) Add(r *Row) { b.rows = push(b.rows, *r) }
+func (b *Book) Add(r *Row) {
+	b.rows = push(b.rows, *r)
+	b.added++
+}
 
 // Nth counts rows that a reader can't tell from each other: 1 for the first of this number. It is what Row.Index is for where the log
 // numbers nothing.
@@ -165,6 +169,13 @@ func (b *Book) Odd(name, done string, at At) {
 	b.odd(name, done).add(place{file: at.File, line: at.Line})
 }
 
+// Lost counts an oddity of a row that is left out with the run in it. instead says how to have it read; that the run's time counts as idle
+// is said by the book.
+func Lost(b *Book, name, instead string, at At) {
+	b.Odd(name, instead, at)
+	b.oddities[name].lost++
+}
+
 // OddMany counts an oddity of many rows at once, without a place.
 func (b *Book) OddMany(name, done string, n int64) { b.odd(name, done).count += n }
 
@@ -179,10 +190,11 @@ func push[T any](pieces [][]T, x T) [][]T {
 	return pieces
 }
 
-// oddity is counted, with the first three places by their order.
+// oddity is counted, with the first three places by their order. lost are those of the count with which a run was left out.
 type oddity struct {
 	done   string
 	count  int64
+	lost   int64
 	places []place
 }
 
@@ -210,6 +222,14 @@ func (o *oddity) add(p place) {
 	at, _ := slices.BinarySearchFunc(o.places, p, place.compare)
 	o.places = slices.Insert(o.places, at, p)
 	o.places = o.places[:min(len(o.places), most)]
+}
+
+// remedy is what was done about it, in a book to which so many rows were added.
+func (o *oddity) remedy(added int64) string {
+	if o.lost == 0 {
+		return o.done
+	}
+	return fmt.Sprintf("%d of %s left out, whose time counts as idle: %s", o.lost, Many(int(added+o.lost), "run"), o.done)
 }
 
 func (p place) compare(q place) int {

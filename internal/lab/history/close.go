@@ -71,11 +71,11 @@ func (b *Book) refused() error {
 
 // found are the oddities, a line each: why a log with many rows has no job mostly stands there. Where in the files is left out, as an error
 // does not depend on the order of rows either.
-func found(oddities map[string]*oddity) string {
+func found(b *Book) string {
 	var text strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(oddities)) {
-		o := oddities[name]
-		fmt.Fprintf(&text, "\n  %s (%d times): %s", name, o.count, o.done)
+	for _, name := range slices.Sorted(maps.Keys(b.oddities)) {
+		o := b.oddities[name]
+		fmt.Fprintf(&text, "\n  %s (%d times): %s", name, o.count, o.remedy(b.added))
 	}
 	return text.String()
 }
@@ -106,10 +106,10 @@ func check(m *merged) {
 	switch {
 	case len(m.runs) == 0 && len(m.problems) > 0: // which says why
 	case len(m.runs) == 0:
-		m.Problem("no job was read: give the accounting of a cluster%s", found(m.oddities))
+		m.Problem("no job was read: give the accounting of a cluster%s", found(m.Book))
 	case asked == 0:
 		m.Problem("none of the %d runs that were read held a GPU: the log has no devices (Slurm: AccountingStorageTRES lacks gres/gpu, "+
-			"or the columns AllocTRES and ReqTRES are missing), or count something else as devices%s", len(m.runs), found(m.oddities))
+			"or the columns AllocTRES and ReqTRES are missing), or count something else as devices%s", len(m.runs), found(m.Book))
 	case holds > mostHolds || devices > mostDevices:
 		m.Problem("the log has %d devices, which its runs hold %d times in all; more than %d and %d are too many to be kept: give a "+
 			"part of it",
@@ -475,7 +475,7 @@ func silence(b *Book, h *History) {
 func (m *merged) close(h *History) {
 	for _, name := range slices.Sorted(maps.Keys(m.oddities)) {
 		o := m.oddities[name]
-		x := Oddity{Name: name, Done: o.done, Count: o.count}
+		x := Oddity{Name: name, Done: o.remedy(m.added), Count: o.count}
 		for _, p := range o.places {
 			x.Places = append(x.Places, m.describe(p))
 		}

@@ -15,6 +15,7 @@ import (
 const (
 	fewFields      = "a row with too few fields"
 	manyFields     = "a row with more fields than the header"
+	manyFieldsDone = "a name has the delimiter in it, so dump with --delimiter=$'\\x1f', as --help shows"
 	inName         = "a delimiter in a name"
 	inNameDone     = "put back together: dump with --delimiter=$'\\x1f' to be sure"
 	feedInName     = "a line feed in a name"
@@ -86,7 +87,11 @@ func (a *accounting) line(text []byte, at history.At) {
 		a.book.Odd(fewFields, leftOut, at)
 		return
 	case more > 0:
-		a.book.Odd(manyFields, leftOut, at)
+		if bytes.IndexByte(a.field(colJobIDRaw), '.') < 0 {
+			history.Lost(a.book, manyFields, manyFieldsDone, at)
+		} else { // a step holds nothing of its own
+			a.book.Odd(manyFields, manyFieldsDone, at)
+		}
 		return
 	case joined:
 		a.book.Odd(inName, inNameDone, at)
