@@ -132,7 +132,7 @@ func (a *app) forecastAnswer(ctx context.Context, f *forecastFlags) error {
 	if err != nil {
 		return err
 	}
-	f.Workers, f.More, f.Progress = runtime.GOMAXPROCS(0), more, func(done, total int) { show("runs", done, total) }
+	f.Workers, f.More, f.Progress = runtime.GOMAXPROCS(0), more, show
 	f.Files = watchReading(ctx, f.Files, func(done, total int) { show("MB of the files", done, total) })
 	answer, err := f.Answer(ctx)
 	stop()
@@ -155,11 +155,16 @@ func (a *app) forecastAnswer(ctx context.Context, f *forecastFlags) error {
 	return err
 }
 
-// forecastProgress shows on a terminal how many runs are done; stop clears the line.
+// forecastProgress shows on a terminal how many of what are done, or what is done if total is negative; stop clears the line.
 func (a *app) forecastProgress() (show func(what string, done, total int), stop func()) {
 	if !terminal.Is(a.RawErr) {
 		return func(string, int, int) {}, func() {}
 	}
 	line := terminal.NewLive(a.RawErr)
-	return func(what string, done, total int) { line.Show(fmt.Sprintf("%d of %d %s", done, total, what)) }, line.Clear
+	return func(what string, done, total int) {
+		if total >= 0 {
+			what = fmt.Sprintf("%d of %d %s", done, total, what)
+		}
+		line.Show(what)
+	}, line.Clear
 }

@@ -17,6 +17,9 @@ type Options struct {
 	Zone *time.Location
 	// GPUs is how many devices there are, for logs that do not say where jobs ran; 0: as many as the log says.
 	GPUs int
+	// Step is called before each step of Close that may take seconds, with what it does. Its error ends Close, and is what Close returns.
+	// nil: nothing is called.
+	Step func(doing string) error
 }
 
 // Book collects rows.

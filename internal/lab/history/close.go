@@ -14,8 +14,12 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Close makes the history. An error has kind Invalid and lists every problem that leaves no history to be made. The book is used up.
+// Close makes the history. An error has kind Invalid and lists every problem that leaves no history to be made, or is that of Options.Step.
+// The book is used up.
 func (b *Book) Close() (*History, error) {
+	if err := b.options.step("sorting the runs"); err != nil {
+		return nil, err
+	}
 	b.samples.close()
 	b.samples.measured()
 	m := b.merge()
@@ -28,6 +32,10 @@ func (b *Book) Close() (*History, error) {
 			strings.Join(slices.Sorted(maps.Keys(b.clusters)), " and "))
 	}
 	if err := b.refused(); err != nil {
+		return nil, err
+	}
+	const placing = "placing the runs"
+	if err := b.options.step(placing); err != nil {
 		return nil, err
 	}
 	all := slices.Clone(m.runs)
@@ -45,13 +53,29 @@ func (b *Book) Close() (*History, error) {
 	if b.single != "" && !m.again {
 		b.Assume(b.single)
 	}
+	if err := b.options.step(placing); err != nil {
+		return nil, err
+	}
 	s.capacity()
 	s.attach()
+	if err := b.options.step(placing); err != nil {
+		return nil, err
+	}
 	s.all(m.runs)
+	if err := b.options.step("finding the idle time"); err != nil {
+		return nil, err
+	}
 	s.record(h)
 	silence(m.Book, h)
 	m.close(h)
 	return h, nil
+}
+
+func (o *Options) step(doing string) error {
+	if o.Step == nil {
+		return nil
+	}
+	return o.Step(doing)
 }
 
 // What one history may have: with its runs it stays within some GiB.

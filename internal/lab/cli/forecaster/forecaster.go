@@ -43,8 +43,9 @@ type Request struct {
 	Workers int
 	// Elsewhere plays runs in other processes, where Play does it; nil: they are played here (forecast.Options).
 	Elsewhere func(ctx context.Context, worker int, run []byte) ([]byte, error)
-	// Progress is called with how many runs of how many are done, never twice at once; nil if not wanted.
-	Progress func(done, total int)
+	// Progress is called with how many of what are done, never twice at once; nil if not wanted. total is negative for what is done between
+	// the files and the runs, which takes seconds each with millions of rows.
+	Progress func(what string, done, total int)
 }
 
 // Jobs is a file with a list of jobs, as in a scenario.
@@ -87,8 +88,11 @@ func (r *Request) Answer(ctx context.Context) (*forecast.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := forecast.Options{Table: table(), Notice: r.Grace, Seed: r.Seed, Workers: r.Workers, Quick: r.Quick, Progress: r.Progress,
+	o := forecast.Options{Table: table(), Notice: r.Grace, Seed: r.Seed, Workers: r.Workers, Quick: r.Quick,
 		Elsewhere: r.Elsewhere, Days: cmp.Or(r.Days, math.MaxInt)}
+	if r.Progress != nil {
+		o.Progress = func(done, total int) { r.Progress("runs", done, total) }
+	}
 	if r.Jobs != nil {
 		own, wrong := forecast.Own(r.Jobs.File, r.Jobs.Text)
 		if wrong != nil {
@@ -96,8 +100,17 @@ func (r *Request) Answer(ctx context.Context) (*forecast.Answer, error) {
 		}
 		o.Backlogs = []forecast.Backlog{own}
 	}
-	h, err := histories.ReadWith(history.Options{Zone: clocks, GPUs: r.GPUs}, r.More, r.Files...)
+	step := func(doing string) error {
+		if r.Progress != nil {
+			r.Progress(doing, 0, -1)
+		}
+		return ctx.Err()
+	}
+	h, err := histories.ReadWith(history.Options{Zone: clocks, GPUs: r.GPUs, Step: step}, r.More, r.Files...)
 	if err != nil {
+		return nil, err
+	}
+	if err = ctx.Err(); err != nil {
 		return nil, err
 	}
 	log := forecast.Recorded(h)

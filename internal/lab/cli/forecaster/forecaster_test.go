@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,7 +57,7 @@ func TestAnswer(t *testing.T) {
 		return b.String()
 	}
 	ended, of := 0, 0
-	plain := ask(func(r *forecaster.Request) { r.Progress = func(done, total int) { ended, of = done, total } })
+	plain := ask(func(r *forecaster.Request) { r.Progress = func(_ string, done, total int) { ended, of = done, total } })
 	if ended == 0 || ended != of {
 		t.Errorf("%d of %d runs were told of", ended, of)
 	}
@@ -84,6 +85,36 @@ func TestAnswer(t *testing.T) {
 	}
 	if east := ask(func(r *forecaster.Request) { r.Hours = "Asia/Tokyo" }); east == plain {
 		t.Error("the hours of day of another zone are the same")
+	}
+}
+
+// TestStepsAreToldOf: whoever waits hears what is done between the files and the runs, and an interrupt ends it before the next step.
+func TestStepsAreToldOf(t *testing.T) {
+	told := func(last int) (steps []string, err error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		r := forecaster.Request{Files: []histories.File{dump(), nodes()}, Grace: 30 * time.Second, Quick: true}
+		r.Progress = func(what string, _, total int) {
+			if total < 0 {
+				steps = append(steps, what)
+			}
+			if total >= 0 || len(steps) == last {
+				cancel()
+			}
+		}
+		_, err = r.Answer(ctx)
+		return steps, err
+	}
+	all, err := told(0)
+	const placing = "placing the runs"
+	if want := []string{"sorting the runs", placing, placing, placing, "finding the idle time"}; !errors.Is(err, context.Canceled) ||
+		!slices.Equal(all, want) {
+		t.Errorf("%v, %q; want %q", err, all, want)
+	}
+	for last := 1; last <= len(all); last++ {
+		if steps, err := told(last); !errors.Is(err, context.Canceled) || !slices.Equal(steps, all[:last]) {
+			t.Errorf("interrupted in step %d: %v, %q", last, err, steps)
+		}
 	}
 }
 

@@ -70,7 +70,11 @@ func answer(request js.Value) error {
 			}), piece)), nil
 		}})
 	}
-	r.Progress = func(done, total int) { post(map[string]any{"kind": "playing", "done": done, "total": total}) }
+	r.Progress = func(_ string, done, total int) {
+		if total >= 0 {
+			post(map[string]any{"kind": "playing", "done": done, "total": total})
+		}
+	}
 	if n := request.Get("workers").Int(); n > 1 {
 		r.Workers, r.Elsewhere = n, newHelpers(n).play
 	}
