@@ -1,8 +1,8 @@
 // Package stream is the fabric between machines. A machine opens one stream to its head and keeps it open; every message of its actors, and
 // to them, travels there. So only the head listens, and a machine behind a NAT or a proxy is as good as any other.
 //
-// Who a machine is, the transport has authenticated before its stream gets here: a message whose sender is not that machine is dropped,
-// whatever it says. What is lost with a stream is not sent again by the fabric: actors repeat what is outstanding.
+// Who a machine is, the transport has authenticated before its stream gets here: a message that this machine's node has no right to say is
+// dropped. What is lost with a stream is not sent again by the fabric: actors repeat what is outstanding.
 //
 // Either side sends a beat every second. A peer that is silent for longer than Timing.Silence counts as gone, and its stream is cut.
 package stream
@@ -57,8 +57,8 @@ type Link struct {
 	// RoundTrip is the shortest of the last measurements, 0 before the first. Offset is how far the other side's clock is ahead of this
 	// one's, within half a round trip.
 	RoundTrip, Offset time.Duration
-	// Sent and Received are messages, Dropped those that found no room while the other side was slow, Forged those that named a sender or
-	// a receiver that is not theirs.
+	// Sent and Received are messages, Dropped those that found no room while the other side was slow, Forged those that the other side
+	// may not say.
 	Sent, Received, Dropped, Forged uint64
 	// BytesSent and BytesReceived are encoded messages, without frames and transport.
 	BytesSent, BytesReceived uint64

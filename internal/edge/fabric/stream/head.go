@@ -108,9 +108,9 @@ func (h *Head) hand(m protocol.Message) {
 	h.dropped++
 }
 
-// take delivers a message of a machine, which speaks as its own node to gates and zones alone.
+// take delivers a message of a machine, if it may say that.
 func (h *Head) take(name job.NodeID, m protocol.Message) bool {
-	if !owns(name, m.From) || m.To.Role != protocol.Gate && m.To.Role != protocol.Zone {
+	if !allowed(name, &m) {
 		return false
 	}
 	h.hand(m)
