@@ -35,6 +35,13 @@ func (r *Receivers) Attach(addr protocol.Address, deliver Deliver) error {
 	return nil
 }
 
+// Attached reports whether an address has a receiver.
+func (r *Receivers) Attached(addr protocol.Address) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.at[addr] != nil
+}
+
 // Hand calls the receiver of a message, without a lock, so that it may send in turn. It returns false if there is none, or after Close.
 func (r *Receivers) Hand(m protocol.Message) bool {
 	r.mu.Lock()

@@ -41,14 +41,16 @@ type Head struct {
 
 	mu      sync.Mutex
 	links   map[job.NodeID]*linked // up
+	waiting map[job.NodeID]*linked // calls that have not said their hello: a machine has one at most
 	past    map[job.NodeID]Machine // of those that are down, as they were last
 	dropped uint64                 // for whom there is no link and no receiver, and of links that are down
 	closed  bool
 }
 
-// linked is a link that is up, and what ends it.
+// linked is a call that is a link, or is to be one with its hello, and what ends it.
 type linked struct {
 	*session
+	ctx context.Context //nolint:containedctx // it says whether the call was ended
 	end context.CancelCauseFunc
 }
 
@@ -74,13 +76,18 @@ func NewHead(o HeadOptions) *Head {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Head{options: o, links: map[job.NodeID]*linked{}, past: map[job.NodeID]Machine{}}
+	h := &Head{options: o, links: map[job.NodeID]*linked{}, waiting: map[job.NodeID]*linked{}, past: map[job.NodeID]Machine{}}
 	h.ctx, h.stop = context.WithCancelCause(context.Background())
 	return h
 }
 
-// Attach implements fabric.Fabric.
+// Attach implements fabric.Fabric. A node of the name of a machine that is linked is an error of kind Exists too.
 func (h *Head) Attach(addr protocol.Address, deliver fabric.Deliver) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if name := job.NodeID(addr.ID); addr.Role == protocol.Node && (h.links[name] != nil || h.waiting[name] != nil) {
+		return errkind.Errorf(errkind.Exists, "attach node %q: a machine of that name is linked; give the node another name", addr.ID)
+	}
 	return h.own.Attach(addr, deliver)
 }
 
@@ -142,12 +149,15 @@ func (h *Head) Machines() (list []Machine) {
 	return list
 }
 
-// Expel ends a machine's link with a reason. It may call again, unless Caller refuses it by then.
+// Expel ends a machine's link with a reason, and its call that is no link yet. It may call again, unless Caller refuses it by then: so
+// whoever removes a machine has Caller refuse it first, and then expels it.
 func (h *Head) Expel(name job.NodeID, why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if l := h.links[name]; l != nil {
-		l.end(why)
+	for _, l := range []*linked{h.links[name], h.waiting[name]} {
+		if l != nil {
+			l.end(why)
+		}
 	}
 }
 
@@ -207,37 +217,54 @@ func (h *Head) Link(ctx context.Context, stream *connect.BidiStream[pb.Frame, pb
 	if err != nil {
 		return answer(err)
 	}
-	if !h.enter() {
-		return answer(errStopping)
-	}
-	defer h.open.Done()
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	defer context.AfterFunc(h.ctx, func() { end(errStopping) })()
-	s := newSession(h.options.Timing, h.options.Build, func(m protocol.Message) bool { return h.take(name, m) })
 	by, ok := ctx.Value(waysKey{}).(ways)
 	if !ok {
 		return answer(errors.New("stream: the server does not say by which connection a call came (WithConn)"))
 	}
-	err = s.run(ctx, served{stream, by}, func() { h.up(name, &linked{session: s, end: end}) })
-	h.down(name, s, err)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	s := newSession(h.options.Timing, h.options.Build, func(m protocol.Message) bool { return h.take(name, m) })
+	l := &linked{session: s, ctx: ctx, end: end}
+	if err := h.enter(name, l); err != nil {
+		return answer(err)
+	}
+	defer h.open.Done()
+	defer context.AfterFunc(h.ctx, func() { end(errStopping) })()
+	// Asked once more: Expel knew nothing of this call if the machine was removed just after it was asked first.
+	if _, err = h.options.Caller(ctx); err == nil {
+		err = s.run(ctx, served{stream, by}, func() error { return h.up(name, l) })
+	}
+	h.down(name, l, err)
 	return answer(err)
 }
 
-// enter counts a stream, unless the head is closed.
-func (h *Head) enter() bool {
+// enter notes a call, unless the head is closed. It waits for its hello in the place of an earlier one, which ends.
+func (h *Head) enter(name job.NodeID, l *linked) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.closed {
-		h.open.Add(1)
+	if h.closed {
+		return errStopping
 	}
-	return !h.closed
+	if h.own.Attached(protocol.Address{Role: protocol.Node, ID: string(name)}) {
+		return errkind.Errorf(errkind.Denied, "machine %s has the name of a node of the head: remove it there, and let it join by another name",
+			name)
+	}
+	if was := h.waiting[name]; was != nil {
+		was.end(errReplaced)
+	}
+	h.waiting[name] = l
+	h.open.Add(1)
+	return nil
 }
 
-// up makes a link that of its machine. An earlier one ends: a machine that calls again has lost it, whether this side knows or not.
-func (h *Head) up(name job.NodeID, l *linked) {
+// up makes a call the link of its machine. An earlier one ends: a machine that calls again has lost it, whether this side knows or not.
+func (h *Head) up(name job.NodeID, l *linked) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if l.ctx.Err() != nil { // its machine was expelled, or has called again
+		return context.Cause(l.ctx)
+	}
+	delete(h.waiting, name)
 	if was := h.links[name]; was != nil {
 		was.end(errReplaced)
 		h.dropped += was.queue.lost() + uint64(len(was.queue.take(nil)))
@@ -245,18 +272,22 @@ func (h *Head) up(name job.NodeID, l *linked) {
 	h.links[name] = l
 	delete(h.past, name)
 	h.options.Log.Info("a machine is linked", "machine", string(name), "build", l.other.Load().GetBuild())
+	return nil
 }
 
-// down notes that a link is gone, unless another has taken its place.
-func (h *Head) down(name job.NodeID, s *session, why error) {
+// down notes that a call is over. Of a link that another has taken the place of, nothing is noted.
+func (h *Head) down(name job.NodeID, l *linked, why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if l := h.links[name]; l == nil || l.session != s {
+	if h.waiting[name] == l {
+		delete(h.waiting, name)
+	}
+	if h.links[name] != l {
 		return
 	}
 	delete(h.links, name)
-	h.dropped += s.queue.lost() + uint64(len(s.queue.take(nil)))
-	h.past[name] = Machine{Name: name, Link: s.link(), Why: why}
+	h.dropped += l.queue.lost() + uint64(len(l.queue.take(nil)))
+	h.past[name] = Machine{Name: name, Link: l.link(), Why: why}
 	h.options.Log.Warn("a machine's link is gone", "machine", string(name), "why", why)
 }
 

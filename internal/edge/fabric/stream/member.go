@@ -188,13 +188,14 @@ func (m *Member) once(ctx context.Context) (linked bool, err error) {
 		connect.WithGRPC(), connect.WithReadMaxBytes(MaxFrame))
 	stream := client.Link(ctx)
 	s := newSession(m.options.Timing, m.options.Build, m.take)
-	err = s.run(ctx, calling{stream, end, dialed}, func() {
+	err = s.run(ctx, calling{stream, end, dialed}, func() error {
 		linked = true
 		m.up.Store(s)
 		m.mu.Lock()
 		m.why = nil
 		m.mu.Unlock()
 		m.options.Log.Info("linked to the head", "head", m.options.Head, "build", s.other.Load().GetBuild())
+		return nil
 	})
 	m.up.CompareAndSwap(s, nil)
 	m.dropped.Add(s.queue.lost() + uint64(len(s.queue.take(nil))))

@@ -55,8 +55,8 @@ func newSession(t Timing, build string, take func(protocol.Message) bool) *sessi
 var errSilent = errkind.Errorf(errkind.Unavailable, "nothing was heard for too long")
 
 // run carries messages until ctx is done, the pipe fails, or the other side is silent; it returns why. opened is called once the other
-// side's hello is accepted.
-func (s *session) run(ctx context.Context, p pipe, opened func()) error {
+// side's hello is accepted; its error ends the link.
+func (s *session) run(ctx context.Context, p pipe, opened func() error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	var both sync.WaitGroup
@@ -65,7 +65,7 @@ func (s *session) run(ctx context.Context, p pipe, opened func()) error {
 			end(err)
 		}
 	})
-	both.Go(func() { end(s.read(p, opened)) })
+	both.Go(func() { end(s.read(ctx, p, opened)) })
 	look := time.NewTicker(max(s.timing.Silence/8, time.Millisecond))
 	defer look.Stop()
 	for ctx.Err() == nil {
@@ -134,8 +134,8 @@ func (s *session) fill(f *pb.Frame, waiting []protocol.Message) (n int) {
 	return n
 }
 
-// read takes what the other side says, the hello first.
-func (s *session) read(p pipe, opened func()) error {
+// read takes what the other side says, the hello first, until ctx is done: a machine that was expelled is not heard any more.
+func (s *session) read(ctx context.Context, p pipe, opened func() error) error {
 	for {
 		f, err := p.Receive()
 		if err != nil {
@@ -147,7 +147,9 @@ func (s *session) read(p pipe, opened func()) error {
 			if err := s.greet(f.GetHello()); err != nil {
 				return err
 			}
-			opened()
+			if err := opened(); err != nil {
+				return err
+			}
 		}
 		if b := f.GetBeat(); b != nil {
 			s.pulse.hear(now, b)
@@ -156,6 +158,9 @@ func (s *session) read(p pipe, opened func()) error {
 			m, err := wire.DecodeMessage(encoded)
 			if err != nil {
 				return fmt.Errorf("a message of the other side: %w", err)
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
 			s.in.Add(uint64(len(encoded)))
 			if !s.take(m) {

@@ -15,6 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
+
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 )
@@ -104,7 +108,13 @@ type listening struct {
 // serve opens a head at an address of this machine; an empty one is any.
 func serve(t testing.TB, a *authority, addr string, timing Timing) *listening {
 	t.Helper()
-	h := NewHead(HeadOptions{Caller: caller, Build: "head", Timing: timing})
+	return serveTo(t, a, addr, HeadOptions{Caller: caller, Build: "head", Timing: timing})
+}
+
+// serveTo is serve of a head with options of its own.
+func serveTo(t testing.TB, a *authority, addr string, o HeadOptions) *listening {
+	t.Helper()
+	h := NewHead(o)
 	path, handler := h.Handler()
 	mux := http.NewServeMux()
 	mux.Handle(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -139,6 +149,22 @@ func join(t testing.TB, a *authority, name, head string, timing Timing) *Member 
 		Timing: timing})
 	t.Cleanup(func() { _ = m.Close() })
 	return m
+}
+
+// client calls a head as a machine of that name, frame by frame.
+func (a *authority) client(name, head string) sluicev1alpha1connect.ClusterServiceClient {
+	transport := &http.Transport{TLSClientConfig: a.config(name), ForceAttemptHTTP2: true}
+	a.t.Cleanup(transport.CloseIdleConnections)
+	return sluicev1alpha1connect.NewClusterServiceClient(&http.Client{Transport: transport}, "https://"+head, connect.WithGRPC())
+}
+
+// ended is what ends a stream that sends nothing more.
+func ended(s *connect.BidiStreamForClient[pb.Frame, pb.Frame]) error {
+	for {
+		if _, err := s.Receive(); err != nil {
+			return err
+		}
+	}
 }
 
 // until waits for a condition.
