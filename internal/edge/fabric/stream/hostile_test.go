@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
@@ -112,5 +113,23 @@ func TestTiming(t *testing.T) {
 	}
 	if own := (Timing{Beat: time.Minute}).filled(); own.Beat != time.Minute {
 		t.Errorf("a setting was lost: %+v", own)
+	}
+}
+
+// The text by which a machine names its build goes into logs and tables: it is short, without control characters, and nothing else of its
+// hello is kept.
+func TestABuildIsShortAndPlain(t *testing.T) {
+	s := newSession(Timing{}.filled(), "", nil)
+	strange := &pb.Hello{Oldest: Oldest, Newest: Newest, Build: "v1\x1b[2J\n" + strings.Repeat("x", 1<<20)}
+	strange.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 99, protowire.BytesType), make([]byte, 1<<20)))
+	if err := s.greet(strange); err != nil {
+		t.Fatal(err)
+	}
+	got := s.other.Load()
+	if b := got.GetBuild(); len(b) > mostBuild || strings.ContainsAny(b, "\x1b\n") || !strings.HasPrefix(b, "v1") {
+		t.Errorf("build %q", b)
+	}
+	if n := len(got.ProtoReflect().GetUnknown()); n != 0 {
+		t.Errorf("%d bytes of it are kept", n)
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"google.golang.org/protobuf/proto"
+	"unicode"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/errkind"
@@ -180,8 +180,22 @@ func (s *session) greet(h *pb.Hello) error {
 	if err := speaks(h); err != nil {
 		return err
 	}
-	s.other.Store(proto.CloneOf(h))
+	s.other.Store(&pb.Hello{Oldest: h.GetOldest(), Newest: h.GetNewest(), Build: plain(h.GetBuild())})
 	return nil
+}
+
+// mostBuild bounds the name of the other side's build, in bytes.
+const mostBuild = 100
+
+// plain is a build's name as it is kept, logged and printed: the other side may say anything.
+func plain(build string) string {
+	build = strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) {
+			return c
+		}
+		return -1
+	}, build[:min(len(build), mostBuild)])
+	return strings.ToValidUTF8(build, "")
 }
 
 // speaks says whether both sides have a version of links in common.
@@ -194,7 +208,7 @@ func speaks(h *pb.Hello) error {
 		older = "the other side"
 	}
 	return errkind.Errorf(errkind.Unsupported, "the other side (build %q) speaks versions %d to %d of links, this one %d to %d: "+
-		"they are more than one release apart: upgrade %s, a release at a time", h.GetBuild(), h.GetOldest(), h.GetNewest(), Oldest, Newest, older)
+		"they are more than one release apart: upgrade %s, a release at a time", plain(h.GetBuild()), h.GetOldest(), h.GetNewest(), Oldest, Newest, older)
 }
 
 // link is the session for people.
