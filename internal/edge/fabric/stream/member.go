@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -18,6 +19,7 @@ import (
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/fabric"
@@ -41,7 +43,7 @@ type MemberOptions struct {
 type Member struct {
 	options MemberOptions
 	own     fabric.Receivers
-	stop    context.CancelFunc
+	stop    context.CancelCauseFunc
 	done    chan struct{}
 	up      atomic.Pointer[session] // nil: the link is down
 	dropped atomic.Uint64           // while it was down or had no receiver, and of links that are down
@@ -58,13 +60,16 @@ const refusedWaits = 15
 // errRefused marks an answer of the head that will be the same the next time.
 var errRefused = errors.New("the head refuses this machine")
 
+// errClosed ends the link of a machine that stops.
+var errClosed = errkind.Errorf(errkind.Unavailable, "this side was closed")
+
 // Join begins to call the head. Messages are dropped until it has answered.
 func Join(o MemberOptions) *Member {
 	o.Timing = o.Timing.filled()
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	ctx, stop := context.WithCancel(context.Background())
+	ctx, stop := context.WithCancelCause(context.Background())
 	m := &Member{options: o, stop: stop, done: make(chan struct{})}
 	m.why = errors.New("the head was not called yet")
 	go m.call(ctx)
@@ -116,7 +121,7 @@ func (m *Member) State() (Link, error) {
 
 // Close implements fabric.Fabric.
 func (m *Member) Close() error {
-	m.stop()
+	m.stop(errClosed)
 	<-m.done
 	m.own.Close()
 	return nil
@@ -125,32 +130,48 @@ func (m *Member) Close() error {
 // call keeps a link to the head until ctx is done.
 func (m *Member) call(ctx context.Context) {
 	defer close(m.done)
-	wait := m.options.Timing.RetryFirst
-	for ctx.Err() == nil {
-		linked, err := m.once(ctx)
+	w := waits{timing: m.options.Timing}
+	for {
+		lasted, err := m.once(ctx)
+		m.note(cmp.Or(context.Cause(ctx), err))
 		if ctx.Err() != nil {
 			return
 		}
-		if linked {
-			wait = m.options.Timing.RetryFirst
-		}
-		m.note(err)
-		now := wait
-		if refused(err) {
-			now = refusedWaits * m.options.Timing.RetryLast
-		}
 		// Not all machines of a head that was away may call it at once.
-		if !rest(ctx, now/2+rand.N(now/2+1)) {
+		if d := w.next(lasted, err); !rest(ctx, d/2+rand.N(d/2+1)) {
+			m.note(context.Cause(ctx))
 			return
 		}
-		wait = min(2*wait, m.options.Timing.RetryLast)
 	}
+}
+
+// waits are how long a machine waits before it calls again.
+type waits struct {
+	timing Timing
+	last   time.Duration // 0: none yet
+}
+
+// next is the wait after a call that failed, or a link that lasted so long. One that is gone at once, again and again, is as good as none:
+// two processes with one name would end each other's many times a second.
+func (w *waits) next(lasted time.Duration, err error) time.Duration {
+	w.last = min(2*w.last, w.timing.RetryLast)
+	if w.last == 0 || lasted >= w.timing.Silence {
+		w.last = w.timing.RetryFirst
+	}
+	if refused(err) {
+		return refusedWaits * w.timing.RetryLast
+	}
+	return w.last
 }
 
 // note keeps why there is no link, and logs it where it is another reason than before.
 func (m *Member) note(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if errors.Is(err, errClosed) {
+		m.why = err
+		return
+	}
 	if m.why == nil || m.why.Error() != err.Error() {
 		m.options.Log.Warn("no link to the head; what runs goes on, and it is called again", "head", m.options.Head, "why", err)
 	}
@@ -168,11 +189,11 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// once calls the head, and returns when the link is gone: whether there was one, and what ended it.
-func (m *Member) once(ctx context.Context) (linked bool, err error) {
+// once calls the head, and returns when the link is gone: how long there was one, and what ended it.
+func (m *Member) once(ctx context.Context) (lasted time.Duration, err error) {
 	config, err := m.options.TLS()
 	if err != nil {
-		return false, fmt.Errorf("this machine's certificate: %w", err)
+		return 0, fmt.Errorf("this machine's certificate: %w", err)
 	}
 	// A transport for each call: one that waits for a peer that is gone would give the next call the same connection.
 	dialed := &connections{dialer: net.Dialer{Timeout: m.options.Timing.Silence}}
@@ -182,14 +203,15 @@ func (m *Member) once(ctx context.Context) (linked bool, err error) {
 	}
 	defer dialed.close()
 	defer transport.CloseIdleConnections()
-	ctx, end := context.WithCancel(ctx)
+	call, end := context.WithCancel(ctx)
 	defer end()
 	client := sluicev1alpha1connect.NewClusterServiceClient(&http.Client{Transport: transport}, "https://"+m.options.Head,
 		connect.WithGRPC(), connect.WithReadMaxBytes(MaxFrame))
-	stream := client.Link(ctx)
+	stream := client.Link(call)
 	s := newSession(m.options.Timing, m.options.Build, m.take)
-	err = s.run(ctx, calling{stream, end, dialed}, func() error {
-		linked = true
+	var linked time.Time
+	err = s.run(call, calling{stream, end, dialed}, func() error {
+		linked = time.Now()
 		m.up.Store(s)
 		m.mu.Lock()
 		m.why = nil
@@ -197,10 +219,14 @@ func (m *Member) once(ctx context.Context) (linked bool, err error) {
 		m.options.Log.Info("linked to the head", "head", m.options.Head, "build", s.other.Load().GetBuild())
 		return nil
 	})
-	m.up.CompareAndSwap(s, nil)
+	m.note(cmp.Or(context.Cause(ctx), err)) // first, since whoever finds no link asks why
+	m.up.Store(nil)
 	m.dropped.Add(s.queue.lost() + uint64(len(s.queue.take(nil))))
 	_ = errors.Join(stream.CloseRequest(), stream.CloseResponse()) // the stream is over
-	return linked, err
+	if !linked.IsZero() {
+		lasted = time.Since(linked)
+	}
+	return lasted, err
 }
 
 // take delivers what the head says to this machine's node.
