@@ -174,7 +174,8 @@ func (h *Head) Close() error {
 
 // Handler serves the streams of machines, at the path returned first. It needs HTTP/2, and a server whose ConnContext is WithConn.
 func (h *Head) Handler(options ...connect.HandlerOption) (path string, handler http.Handler) {
-	path, inner := sluicev1alpha1connect.NewClusterServiceHandler(h, append(options, connect.WithReadMaxBytes(MaxFrame))...)
+	path, inner := sluicev1alpha1connect.NewClusterServiceHandler(h, append(slices.Clone(options), connect.WithReadMaxBytes(MaxFrame),
+		connect.WithCompression("gzip", nil, nil))...) // a machine could have 8 KiB become 8 MiB, and every answer would be compressed
 	return path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
 			r = r.WithContext(context.WithValue(r.Context(), waysKey{}, ways{conn: conn, control: http.NewResponseController(w)}))

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -131,5 +132,30 @@ func TestABuildIsShortAndPlain(t *testing.T) {
 	}
 	if n := len(got.ProtoReflect().GetUnknown()); n != 0 {
 		t.Errorf("%d bytes of it are kept", n)
+	}
+}
+
+// A frame beyond the bound ends the link before it is read, and a compressed one, which may be a thousand times of what was sent, is not
+// taken at all; nor are answers compressed, which would cost the head more than all else that it does for a message.
+func TestFramesAreBoundedAndPlain(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	a := newAuthority(t)
+	h := serve(t, a, "", brisk)
+	hello := &pb.Frame{Hello: &pb.Hello{Oldest: Oldest, Newest: Newest}}
+	s := a.client("n", h.addr).Link(ctx)
+	if err := errors.Join(s.Send(hello), s.Send(&pb.Frame{Messages: [][]byte{make([]byte, MaxFrame)}})); err != nil {
+		t.Fatal(err)
+	}
+	if err := ended(s); !strings.Contains(err.Error(), "larger than configured max") {
+		t.Errorf("a large frame: %v", err)
+	}
+	if got := s.ResponseHeader().Get("Grpc-Encoding"); got != "" && got != "identity" {
+		t.Errorf("the head answers with encoding %s", got)
+	}
+	s = a.client("n", h.addr, connect.WithSendGzip()).Link(ctx)
+	_ = s.Send(hello) // an error: the stream is over
+	if err := ended(s); connect.CodeOf(err) != connect.CodeUnimplemented {
+		t.Errorf("a compressed frame: %v", err)
 	}
 }

@@ -206,7 +206,7 @@ func (m *Member) once(ctx context.Context) (lasted time.Duration, err error) {
 	call, end := context.WithCancel(ctx)
 	defer end()
 	client := sluicev1alpha1connect.NewClusterServiceClient(&http.Client{Transport: transport}, "https://"+m.options.Head,
-		connect.WithGRPC(), connect.WithReadMaxBytes(MaxFrame))
+		connect.WithGRPC(), connect.WithReadMaxBytes(MaxFrame), connect.WithAcceptCompression("gzip", nil, nil))
 	stream := client.Link(call)
 	s := newSession(m.options.Timing, m.options.Build, m.take)
 	var linked time.Time

@@ -152,10 +152,11 @@ func join(t testing.TB, a *authority, name, head string, timing Timing) *Member 
 }
 
 // client calls a head as a machine of that name, frame by frame.
-func (a *authority) client(name, head string) sluicev1alpha1connect.ClusterServiceClient {
+func (a *authority) client(name, head string, o ...connect.ClientOption) sluicev1alpha1connect.ClusterServiceClient {
 	transport := &http.Transport{TLSClientConfig: a.config(name), ForceAttemptHTTP2: true}
 	a.t.Cleanup(transport.CloseIdleConnections)
-	return sluicev1alpha1connect.NewClusterServiceClient(&http.Client{Transport: transport}, "https://"+head, connect.WithGRPC())
+	return sluicev1alpha1connect.NewClusterServiceClient(&http.Client{Transport: transport}, "https://"+head,
+		append(o, connect.WithGRPC())...)
 }
 
 // ended is what ends a stream that sends nothing more.
