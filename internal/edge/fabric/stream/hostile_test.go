@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -158,4 +160,50 @@ func TestFramesAreBoundedAndPlain(t *testing.T) {
 	if err := ended(s); connect.CodeOf(err) != connect.CodeUnimplemented {
 		t.Errorf("a compressed frame: %v", err)
 	}
+}
+
+// A message that is larger than the other side takes is dropped and counted: it would end this link and, said again, every one after it.
+func TestAMessageThatIsTooLarge(t *testing.T) {
+	a := newAuthority(t)
+	slow := brisk // a frame of that size may take a second where much else goes on
+	slow.Silence = patience
+	h := serve(t, a, "", slow)
+	var got atomic.Int64
+	if err := h.Attach(zone, func(m protocol.Message) { got.Store(int64(len(m.Body.(*protocol.Refusal).Text))) }); err != nil {
+		t.Fatal(err)
+	}
+	m := join(t, a, "n", h.addr, slow)
+	linkedUp(t, h, m)
+	for _, n := range []int{mostMessage + 1, MaxFrame, mostMessage - 1000} {
+		m.Send(protocol.Message{Kind: protocol.RedeemRefused, From: nodeN, To: zone, Body: &protocol.Refusal{Text: strings.Repeat("x", n)}})
+	}
+	until(t, "the one that is not arrives", func() bool { return got.Load() == mostMessage-1000 })
+	if l, err := m.State(); err != nil || l.Dropped != 2 || l.Sent != 1 {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+// A machine that says that it lives, and takes nothing, is cut as one that is silent: an honest one would have ended the link itself.
+func TestAMachineThatTakesNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := newAuthority(t)
+	h := serve(t, a, "", brisk)
+	s := a.client("n", h.addr).Link(ctx)
+	if err := s.Send(&pb.Frame{Hello: &pb.Hello{Oldest: Oldest, Newest: Newest}}); err != nil {
+		t.Fatal(err)
+	}
+	var beats sync.WaitGroup
+	beats.Go(func() {
+		for s.Send(&pb.Frame{}) == nil {
+			time.Sleep(brisk.Beat)
+		}
+	})
+	defer beats.Wait()
+	defer cancel()
+	until(t, "it is linked", func() bool { return len(h.Machines()) == 1 })
+	large := &protocol.Refusal{Text: strings.Repeat("x", 64<<10)}
+	for range 1000 {
+		h.Send(protocol.Message{Kind: protocol.RedeemRefused, From: zone, To: nodeN, Body: large})
+	}
+	until(t, "it is cut", func() bool { l := h.Machines(); return !l[0].Up && errors.Is(l[0].Why, errStuck) })
 }

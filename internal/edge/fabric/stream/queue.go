@@ -46,7 +46,14 @@ func (q *queue) take(into []protocol.Message) []protocol.Message {
 	return into
 }
 
-// lost is how many messages found no room.
+// drop counts a message that was taken and can't be sent.
+func (q *queue) drop() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.dropped++
+}
+
+// lost is how many messages found no room, or can't be sent.
 func (q *queue) lost() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()

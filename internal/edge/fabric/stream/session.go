@@ -30,6 +30,9 @@ type pipe interface {
 // A frame carries messages of about so many bytes: enough to share what a frame costs, and little enough that a beat is not held up.
 const fullFrame = 256 << 10
 
+// mostMessage bounds an encoded message, in bytes: it fits into a frame behind others. A larger one is dropped and counted.
+const mostMessage = MaxFrame - 2*fullFrame
+
 // session is one link while it is up.
 type session struct {
 	timing Timing
@@ -43,6 +46,7 @@ type session struct {
 	other atomic.Pointer[pb.Hello] // nil before it was heard
 
 	sent, received, forged, out, in atomic.Uint64
+	sending                         atomic.Int64 // when the frame that is being sent was begun, in ns since the session began; 0: none is
 }
 
 func newSession(t Timing, build string, take func(protocol.Message) bool) *session {
@@ -51,8 +55,11 @@ func newSession(t Timing, build string, take func(protocol.Message) bool) *sessi
 	return s
 }
 
-// errSilent ends a link whose other side says nothing.
-var errSilent = errkind.Errorf(errkind.Unavailable, "nothing was heard for too long")
+// errSilent ends a link whose other side says nothing, errStuck one whose other side takes nothing: it can't hear the beats.
+var (
+	errSilent = errkind.Errorf(errkind.Unavailable, "nothing was heard for too long")
+	errStuck  = errkind.Errorf(errkind.Unavailable, "the other side takes nothing for too long")
+)
 
 // run carries messages until ctx is done, the pipe fails, or the other side is silent; it returns why. opened is called once the other
 // side's hello is accepted; its error ends the link.
@@ -74,6 +81,9 @@ func (s *session) run(ctx context.Context, p pipe, opened func() error) error {
 			if s.pulse.silent(now) > s.timing.Silence {
 				end(errSilent)
 			}
+			if at := s.sending.Load(); at != 0 && time.Since(s.since)-time.Duration(at) > s.timing.Silence {
+				end(errStuck)
+			}
 		case <-ctx.Done():
 		}
 	}
@@ -83,11 +93,21 @@ func (s *session) run(ctx context.Context, p pipe, opened func() error) error {
 	return context.Cause(ctx)
 }
 
+// send sends a frame.
+func (s *session) send(p pipe, f *pb.Frame) error {
+	s.sending.Store(int64(max(1, time.Since(s.since))))
+	defer s.sending.Store(0)
+	if err := p.Send(f); err != nil {
+		return fmt.Errorf("send: %w", err)
+	}
+	return nil
+}
+
 // write sends the hello, and then messages as they come and beats between them.
 func (s *session) write(ctx context.Context, p pipe) error {
 	hello := &pb.Hello{Oldest: Oldest, Newest: Newest, Build: s.build}
-	if err := p.Send(&pb.Frame{Hello: hello, Beat: s.pulse.next(time.Now())}); err != nil {
-		return fmt.Errorf("send: %w", err)
+	if err := s.send(p, &pb.Frame{Hello: hello, Beat: s.pulse.next(time.Now())}); err != nil {
+		return err
 	}
 	beat := time.NewTicker(s.timing.Beat)
 	defer beat.Stop()
@@ -104,10 +124,10 @@ func (s *session) write(ctx context.Context, p pipe) error {
 		}
 		for f.Beat != nil || len(waiting) > 0 {
 			n := s.fill(f, waiting)
-			if err := p.Send(f); err != nil {
-				return fmt.Errorf("send: %w", err)
+			if err := s.send(p, f); err != nil {
+				return err
 			}
-			s.sent.Add(uint64(n))
+			s.sent.Add(uint64(len(f.Messages)))
 			clear(waiting[:n])
 			waiting = waiting[n:]
 			f = &pb.Frame{}
@@ -121,14 +141,18 @@ func (s *session) write(ctx context.Context, p pipe) error {
 	}
 }
 
-// fill adds messages to a frame until it is full, and returns how many.
+// fill takes messages into a frame until it is full, and returns how many it took.
 func (s *session) fill(f *pb.Frame, waiting []protocol.Message) (n int) {
 	size := 0
 	for n < len(waiting) && size < fullFrame {
 		encoded := wire.AppendMessage(nil, &waiting[n])
+		n++
+		if len(encoded) > mostMessage {
+			s.queue.drop()
+			continue
+		}
 		f.Messages = append(f.Messages, encoded)
 		size += len(encoded)
-		n++
 	}
 	s.out.Add(uint64(size))
 	return n
