@@ -322,6 +322,20 @@ func TestTheHeadsCertificate(t *testing.T) {
 	}
 }
 
+// A head whose clock was ahead when it made its certificate, and is set right, makes another: nobody would take the first for years.
+func TestAClockThatIsSetBack(t *testing.T) {
+	now := t0.Add(10 * 365 * 24 * time.Hour)
+	config := open(t, t.TempDir()).Server(func() time.Time { return now })
+	if _, err := config.GetCertificate(nil); err != nil {
+		t.Fatal(err)
+	}
+	now = t0
+	c, err := config.GetCertificate(nil)
+	if err != nil || c.Leaf.NotBefore.After(now) {
+		t.Errorf("it is good from %v, %v", c.Leaf.NotBefore, err)
+	}
+}
+
 // Machines come, come again, and go in any order: the file says after each step what memory says, no number is given twice, and a token
 // lets in one machine.
 func TestMembers(t *testing.T) {

@@ -25,7 +25,8 @@ func (s *serving) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	if s.cert != nil && now.Before(Renewal(s.cert.Leaf)) {
+	// One that was made while the clock was ahead is good in the future alone.
+	if s.cert != nil && now.Before(Renewal(s.cert.Leaf)) && !now.Before(s.cert.Leaf.NotBefore) {
 		return s.cert, nil
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
