@@ -90,21 +90,18 @@ type Machine struct {
 }
 
 // Open reads the authority of a directory, which is made with a new one if there is none. The caller holds the lock of the data directory.
-// Errors: Denied where others may have read the key, Corrupt where a file is damaged, or one of the two is missing.
+// Errors: Denied where others may have read the key, or may write, Corrupt where a file is damaged, or one of the two is missing.
 func Open(dir string, now time.Time) (*Authority, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := ours(dir); err != nil {
 		return nil, err
 	}
 	a := &Authority{dir: dir}
 	text, err := os.ReadFile(filepath.Join(dir, rootFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(filepath.Join(dir, membersFile)); err == nil {
-			return nil, errkind.Errorf(errkind.Corrupt, "%s is missing, and %s is there: restore it from a copy of the data directory, or "+
-				"remove %s too, and all machines must join again", filepath.Join(dir, rootFile), membersFile, membersFile)
-		}
-		if text, err = newRoot(now); err == nil {
-			err = replace(filepath.Join(dir, rootFile), text)
-		}
+		text, err = a.begin(now)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the cluster's root: %w", err)
@@ -112,7 +109,49 @@ func Open(dir string, now time.Time) (*Authority, error) {
 	if err := a.root(text); err != nil {
 		return nil, err
 	}
-	return a, a.read()
+	if err := a.read(); errors.Is(err, fs.ErrNotExist) {
+		return nil, errkind.Errorf(errkind.Corrupt, "%s is missing, and %s is there: restore it from a copy of the data directory, or remove "+
+			"%s, and all machines must join again", filepath.Join(dir, membersFile), rootFile, dir)
+	} else if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// begin makes the files of a new cluster, and returns the root's. The list of nobody comes first: with the root the directory is whole.
+func (a *Authority) begin(now time.Time) ([]byte, error) {
+	switch err := a.read(); {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := a.change(func(*members) error { return nil }); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, err
+	case len(a.members.Tokens)+len(a.members.Machines) > 0:
+		return nil, errkind.Errorf(errkind.Corrupt, "%s is missing, and %s is there: restore it from a copy of the data directory, or "+
+			"remove %s too, and all machines must join again", filepath.Join(a.dir, rootFile), membersFile, membersFile)
+	}
+	text, err := newRoot(now)
+	if err != nil {
+		return nil, err
+	}
+	if err := replace(filepath.Join(a.dir, rootFile), text); err != nil {
+		return nil, err
+	}
+	return text, syncDirectory(filepath.Dir(a.dir)) // the directory itself is new
+}
+
+// ours refuses a file or a directory that others may write.
+func ours(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode().Perm(); mode&0o022 != 0 {
+		return errkind.Errorf(errkind.Denied, "%s has mode %04o and may have been written by others, who could let machines join: look at "+
+			"what is in it, and run chmod go-w %s", path, mode, path)
+	}
+	return nil
 }
 
 // newRoot makes a root's certificate and key as PEM.
@@ -170,12 +209,12 @@ func (a *Authority) root(text []byte) error {
 	return nil
 }
 
-// read reads who has joined.
+// read reads who has joined. Its error is fs.ErrNotExist if there is no such file.
 func (a *Authority) read() error {
 	path := filepath.Join(a.dir, membersFile)
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if err == nil {
+		err = ours(path)
 	}
 	if err != nil {
 		return err
@@ -279,7 +318,11 @@ func replace(path string, text []byte) (err error) {
 	if err := os.Rename(temp, path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path))
+	return syncDirectory(filepath.Dir(path))
+}
+
+func syncDirectory(path string) error {
+	dir, err := os.Open(path)
 	if err != nil {
 		return err
 	}
