@@ -1,11 +1,14 @@
 package authority
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +22,11 @@ import (
 func (a *Authority) NewToken(name job.NodeID, within time.Duration, now time.Time) (string, error) {
 	if within <= 0 || within > 365*24*time.Hour {
 		return "", errkind.Errorf(errkind.Invalid, "a token is good for %v: want more than nothing, and at most a year", within)
+	}
+	if name != "" {
+		if err := checkName(name); err != nil {
+			return "", err
+		}
 	}
 	secret := make([]byte, secretBytes)
 	_, _ = rand.Read(secret) // never fails (package crypto/rand)
@@ -50,6 +58,10 @@ type Joined struct {
 // with the same key may ask again until the token lapses, since the answer may have been lost. Errors: Denied (the token), Exists (the
 // name), Invalid (the request), Exhausted.
 func (a *Authority) Join(secret []byte, name job.NodeID, request []byte, now time.Time) (Joined, error) {
+	hash := hashOf(secret)
+	if err := a.invited(hash, now); err != nil { // first: who has no token may not keep the head busy with requests
+		return Joined{}, err
+	}
 	public, key, err := requested(request)
 	if err != nil {
 		return Joined{}, err
@@ -61,7 +73,7 @@ func (a *Authority) Join(secret []byte, name job.NodeID, request []byte, now tim
 	defer a.mu.Unlock()
 	var joined Machine
 	err = a.change(func(m *members) (err error) {
-		joined, err = m.join(hashOf(secret), name, key, now)
+		joined, err = m.join(hash, name, key, now)
 		return err
 	})
 	if err != nil {
@@ -70,15 +82,31 @@ func (a *Authority) Join(secret []byte, name job.NodeID, request []byte, now tim
 	return a.sign(joined, public, now)
 }
 
-// join uses a token up.
-func (m *members) join(hash string, name job.NodeID, key string, now time.Time) (Machine, error) {
+// invited says why a token is none.
+func (a *Authority) invited(hash string, now time.Time) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, err := a.members.token(hash, now)
+	return err
+}
+
+// token is the one with a hash, used or not, unless it has lapsed.
+func (m *members) token(hash string, now time.Time) (*token, error) {
 	// A secret of 256 bits is found by its hash: how long that takes says nothing of the secret.
 	i := slices.IndexFunc(m.Tokens, func(t token) bool { return t.Hash == hash })
 	if i < 0 || m.Tokens[i].Ends.Before(now) {
-		return Machine{}, errkind.Errorf(errkind.Denied, "the token is not known here, or has lapsed: make another one at the head with "+
+		return nil, errkind.Errorf(errkind.Denied, "the token is not known here, or has lapsed: make another one at the head with "+
 			"sluice token create")
 	}
-	t := &m.Tokens[i]
+	return &m.Tokens[i], nil
+}
+
+// join uses a token up.
+func (m *members) join(hash string, name job.NodeID, key string, now time.Time) (Machine, error) {
+	t, err := m.token(hash, now)
+	if err != nil {
+		return Machine{}, err
+	}
 	at := m.present(name)
 	switch {
 	case t.For != "" && t.For != name:
@@ -158,6 +186,11 @@ func (a *Authority) sign(m Machine, public any, now time.Time) (Joined, error) {
 func requested(request []byte) (public any, key string, err error) {
 	r, err := x509.ParseCertificateRequest(request)
 	if err == nil {
+		if k, ok := r.PublicKey.(*ecdsa.PublicKey); !ok || k.Curve != elliptic.P256() {
+			err = errors.New("want a key of kind ECDSA P-256") // as NewKey makes; others may be weak, or cost much to check
+		}
+	}
+	if err == nil {
 		err = r.CheckSignature()
 	}
 	if err == nil {
@@ -169,12 +202,15 @@ func requested(request []byte) (public any, key string, err error) {
 	return r.PublicKey, key, nil
 }
 
-// checkName refuses what can be no machine's name: it is the beginning of slices' names, and stands in a certificate.
+// checkName refuses what can be no machine's name: it is the beginning of slices' names, and stands in a certificate, in paths and in
+// commands.
 func checkName(name job.NodeID) error {
-	if name == "" || len(name) > 63 || strings.ContainsFunc(string(name), func(c rune) bool {
+	strange := strings.ContainsFunc(string(name), func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.')
-	}) {
-		return errkind.Errorf(errkind.Invalid, "machine name %.70q: want 1 to 63 letters, digits, \"-\", \"_\" and \".\"", name)
+	})
+	if name == "" || len(name) > 63 || strange || strings.ContainsAny(string(name[:1]), "-_.") {
+		return errkind.Errorf(errkind.Invalid, "machine name %.70q: want 1 to 63 letters, digits, \"-\", \"_\" and \".\", first a "+
+			"letter or a digit", name)
 	}
 	return nil
 }
