@@ -60,7 +60,7 @@ type Authority struct {
 	members members
 }
 
-// members is the content of its file. Invariant: of machines with one name at most the last is not removed; no two have one number.
+// members is the content of its file. Invariant: of machines with one name at most the last is not removed; their numbers ascend.
 type members struct {
 	Tokens   []token   `json:"tokens"`
 	Machines []Machine `json:"machines"`
@@ -267,6 +267,18 @@ func (a *Authority) Remove(name job.NodeID, now time.Time) error {
 		m.Machines[i].Removed = now
 		return nil
 	})
+}
+
+// Named is the machine that a number was given to, also one that was removed; empty: none. Tokens of subjobs begin with a number, so this
+// says whose they are.
+func (a *Authority) Named(number int) job.NodeID {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	i, ok := slices.BinarySearchFunc(a.members.Machines, number, func(m Machine, n int) int { return cmp.Compare(m.Number, n) })
+	if !ok {
+		return ""
+	}
+	return a.members.Machines[i].Name
 }
 
 // present is the index of the machine that has a name now, -1 if none has.

@@ -158,6 +158,13 @@ func TestRemove(t *testing.T) {
 	}
 	_, err = a.Renew("a", m.request, t0)
 	refuses(t, err, errkind.Denied, "another key")
+	newMachine(t, "b").join(t, a, invite(t, a, "", t0))
+	for number, want := range map[int]job.NodeID{0: "", first.Number - 1: "", first.Number: "a", joined.Number: "a", joined.Number + 1: "b",
+		joined.Number + 2: ""} {
+		if got := a.Named(number); got != want {
+			t.Errorf("number %d is of %q, want %q", number, got, want)
+		}
+	}
 	renewed, err := a.Renew("a", second.request, t0.Add(CertificateFor/2))
 	if err != nil || renewed.Number != joined.Number {
 		t.Fatal(renewed.Number, err)

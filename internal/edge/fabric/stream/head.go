@@ -25,6 +25,9 @@ import (
 type HeadOptions struct {
 	// Caller is the machine that the transport has authenticated as the caller, or an error that says why there is none.
 	Caller func(context.Context) (job.NodeID, error)
+	// Owns reports whether a token is of a machine (authority.Named, node.NumberOf): a message about another's token is dropped, since
+	// homes ask whose claim it names and not who speaks. It is called for each message. nil: all are, for tests alone.
+	Owns func(job.NodeID, job.Token) bool
 	// Build of this side, for people.
 	Build  string
 	Timing Timing
@@ -117,7 +120,7 @@ func (h *Head) hand(m protocol.Message) {
 
 // take delivers a message of a machine, if it may say that.
 func (h *Head) take(name job.NodeID, m protocol.Message) bool {
-	if !allowed(name, &m) {
+	if !allowed(name, &m) || h.options.Owns != nil && !about(&m, func(t job.Token) bool { return t.Zero() || h.options.Owns(name, t) }) {
 		return false
 	}
 	h.hand(m)

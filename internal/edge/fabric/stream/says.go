@@ -53,3 +53,14 @@ func has(machine job.NodeID, s job.SliceID) bool {
 	of, _, ok := strings.Cut(string(s), "/")
 	return ok && of == string(machine)
 }
+
+// about reports whether all tokens that a message is about are right.
+func about(m *protocol.Message, right func(job.Token) bool) bool {
+	switch b := m.Body.(type) {
+	case *protocol.Response:
+		return right(m.Token) && (b.Place == nil || right(b.Place.Token))
+	case *protocol.Prize:
+		return right(m.Token) && right(b.Place.Token)
+	}
+	return right(m.Token)
+}

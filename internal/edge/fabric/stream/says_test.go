@@ -69,3 +69,28 @@ func TestWhatNodesSay(t *testing.T) {
 		}
 	}
 }
+
+// A machine speaks of tokens of its own: they are easy to guess, and a Result would end another's subjob.
+func TestTokensOfOthers(t *testing.T) {
+	own, other := job.Token{Epoch: 1, Seq: 7}, job.Token{Epoch: 1, Seq: 8}
+	h := NewHead(HeadOptions{Owns: func(name job.NodeID, t job.Token) bool { return name == "n" && t == own }})
+	if err := h.Attach(zone, func(protocol.Message) {}); err != nil {
+		t.Fatal(err)
+	}
+	place := func(x job.Token) protocol.Place {
+		return protocol.Place{Token: x, Node: "n", Slice: protocol.Slice{ID: "n/gpu0"}}
+	}
+	for _, x := range []job.Token{{}, own, other} {
+		for _, m := range []protocol.Message{
+			{Kind: protocol.Result, Token: x, Body: &protocol.Conclusion{}},
+			{Kind: protocol.Probed, Body: &protocol.Response{Place: new(place(x))}},
+			{Kind: protocol.Winning, Body: &protocol.Prize{Place: place(x)}},
+			{Kind: protocol.Winning, Token: x, Body: &protocol.Prize{Place: place(own)}},
+		} {
+			m.From, m.To = nodeN, zone
+			if got := h.take("n", m); got != (x != other) {
+				t.Errorf("kind %d about token %v: taken %v", m.Kind, x, got)
+			}
+		}
+	}
+}
