@@ -87,33 +87,7 @@ func Request(name job.NodeID, key *ecdsa.PrivateKey) ([]byte, error) {
 	return x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: string(name)}}, key)
 }
 
-// TLS is for a machine's calls after it has joined.
-func (j Joined) TLS(key *ecdsa.PrivateKey) (*tls.Config, error) {
-	root, err := x509.ParseCertificate(j.Root)
-	if err != nil {
-		return nil, errkind.Errorf(errkind.Corrupt, "the cluster's root: %w", err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(root)
-	return &tls.Config{
-		MinVersion: tls.VersionTLS13, ServerName: HeadName, RootCAs: roots,
-		Certificates: []tls.Certificate{{Certificate: [][]byte{j.Certificate}, PrivateKey: key}},
-	}, nil
-}
-
 // Renewal is when a machine asks for its next certificate: when a third of its time is left.
 func Renewal(cert *x509.Certificate) time.Time {
 	return cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / 3)
-}
-
-// Server is for the head's listener: it shows a certificate of this root, which is made anew when a third of its time is left, and takes
-// clients without a certificate, who may only join, and with one of this root (Caller says whose).
-func (a *Authority) Server(now func() time.Time) *tls.Config {
-	clients := x509.NewCertPool()
-	clients.AddCert(a.cert)
-	s := &serving{authority: a, now: now}
-	return &tls.Config{
-		MinVersion: tls.VersionTLS13, GetCertificate: s.certificate, ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: clients,
-		NextProtos: []string{"h2"}, Time: now,
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
@@ -52,6 +53,20 @@ type Joined struct {
 	Certificate, Root []byte
 	// Number of the machine (node.Config.Number).
 	Number int
+}
+
+// TLS is for a machine's calls after it has joined.
+func (j Joined) TLS(key *ecdsa.PrivateKey) (*tls.Config, error) {
+	root, err := x509.ParseCertificate(j.Root)
+	if err != nil {
+		return nil, errkind.Errorf(errkind.Corrupt, "the cluster's root: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(root)
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, ServerName: HeadName, RootCAs: roots,
+		Certificates: []tls.Certificate{{Certificate: [][]byte{j.Certificate}, PrivateKey: key}},
+	}, nil
 }
 
 // Join takes a machine in: the token is used up, and the machine's key, which has signed the request, gets a certificate. The same machine

@@ -11,6 +11,18 @@ import (
 	"time"
 )
 
+// Server is for the head's listener: it shows a certificate of this root, which is made anew when a third of its time is left, and takes
+// clients without a certificate, who may only join, and with one of this root (Caller says whose).
+func (a *Authority) Server(now func() time.Time) *tls.Config {
+	clients := x509.NewCertPool()
+	clients.AddCert(a.cert)
+	s := &serving{authority: a, now: now}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13, GetCertificate: s.certificate, ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: clients,
+		NextProtos: []string{"h2"}, Time: now,
+	}
+}
+
 // serving keeps the certificate that a head shows. It is in memory alone: a head that starts makes another.
 type serving struct {
 	authority *Authority
