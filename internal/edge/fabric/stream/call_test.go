@@ -2,9 +2,13 @@ package stream
 
 import (
 	"context"
+	"crypto/tls"
+	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -161,5 +165,61 @@ func TestAMachineWithTheNameOfTheHeadsNode(t *testing.T) {
 	err := h.Attach(protocol.Address{Role: protocol.Node, ID: "other"}, func(protocol.Message) {})
 	if errkind.Of(err) != errkind.Exists {
 		t.Errorf("a node with a machine's name: %v", err)
+	}
+}
+
+// Both sides can be closed at any time, by several at once, while machines call, speak and are expelled.
+func TestCloseAtAnyTime(t *testing.T) {
+	a := newAuthority(t)
+	const machines = 3
+	configs := make([]*tls.Config, machines)
+	for i := range configs {
+		configs[i] = a.config(fmt.Sprint("m", i))
+	}
+	for round := range 12 {
+		h := serve(t, a, "", brisk)
+		if err := h.Attach(zone, func(protocol.Message) {}); err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		var members []*Member
+		for i, config := range configs {
+			name := job.NodeID(fmt.Sprint("m", i))
+			m := Join(MemberOptions{Machine: name, Head: h.addr, Timing: brisk, TLS: func() (*tls.Config, error) { return config, nil }})
+			members = append(members, m)
+			all.Go(func() {
+				node := protocol.Address{Role: protocol.Node, ID: string(name)}
+				for range 100 {
+					m.Send(protocol.Message{Kind: protocol.Published, From: node, To: zone})
+					h.Send(protocol.Message{Kind: protocol.Stop, From: zone, To: node, Body: &protocol.Halt{}})
+				}
+				h.Expel(name, errReplaced)
+			})
+		}
+		until(t, "so many have called", func() bool { return len(h.Machines()) >= round%(machines+1) })
+		for range 2 {
+			all.Go(func() { _ = h.Head.Close() })
+			for _, m := range members {
+				all.Go(func() { _ = m.Close() })
+			}
+		}
+		done := make(chan struct{})
+		go func() { all.Wait(); close(done) }()
+		select {
+		case <-done:
+		case <-time.After(patience):
+			t.Fatal("something does not end")
+		}
+		for _, m := range members {
+			if _, err := m.State(); errkind.Of(err) != errkind.Unavailable {
+				t.Errorf("after Close: %v", err)
+			}
+		}
+		for _, m := range h.Machines() {
+			if m.Up {
+				t.Errorf("after Close %s is up", m.Name)
+			}
+		}
+		h.shut()
 	}
 }

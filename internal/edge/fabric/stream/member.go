@@ -195,10 +195,11 @@ func (m *Member) once(ctx context.Context) (lasted time.Duration, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("this machine's certificate: %w", err)
 	}
-	// A transport for each call: one that waits for a peer that is gone would give the next call the same connection.
+	// A transport for each call: one that waits for a peer that is gone would give the next call the same connection. It writes to its
+	// configuration, which a dial of the call before may still read.
 	dialed := &connections{dialer: net.Dialer{Timeout: m.options.Timing.Silence}}
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, TLSHandshakeTimeout: m.options.Timing.Silence,
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config.Clone(), ForceAttemptHTTP2: true, TLSHandshakeTimeout: m.options.Timing.Silence,
 		DialContext: dialed.dial,
 	}
 	defer dialed.close()

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -96,5 +97,21 @@ func TestNothingIsLeftOfLinks(t *testing.T) {
 	defer h.mu.Unlock()
 	if len(h.links)+len(h.waiting) != 0 || len(h.past) != 1 {
 		t.Errorf("the head keeps %d links, %d calls and %d machines", len(h.links), len(h.waiting), len(h.past))
+	}
+}
+
+// The configuration that TLS returns may be the same for each call: a call that begins while an earlier one still ends writes nothing to it.
+func TestAConfigurationIsLeftAsItIs(t *testing.T) {
+	a := newAuthority(t)
+	h := serve(t, a, "", brisk)
+	config := a.config("n")
+	want := slices.Clone(config.NextProtos)
+	m := Join(MemberOptions{Machine: "n", Head: h.addr, TLS: func() (*tls.Config, error) { return config, nil }, Timing: brisk})
+	linkedUp(t, h, m)
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(config.NextProtos, want) {
+		t.Errorf("its protocols are %v, were %v", config.NextProtos, want)
 	}
 }
