@@ -6,12 +6,12 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
@@ -167,22 +167,17 @@ func TestFramesAreBoundedAndPlain(t *testing.T) {
 
 // A message that is larger than the other side takes is dropped and counted: it would end this link and, said again, every one after it.
 func TestAMessageThatIsTooLarge(t *testing.T) {
-	a := newAuthority(t)
-	slow := brisk // a frame of that size may take a second where much else goes on
-	slow.Silence = patience
-	h := serve(t, a, "", slow)
-	var got atomic.Int64
-	if err := h.Attach(zone, func(m protocol.Message) { got.Store(int64(len(m.Body.(*protocol.Refusal).Text))) }); err != nil {
-		t.Fatal(err)
+	of := func(n int) protocol.Message { // encoded it has some bytes more
+		return protocol.Message{Kind: protocol.RedeemRefused, From: nodeN, To: zone, Body: &protocol.Refusal{Text: strings.Repeat("x", n)}}
 	}
-	m := join(t, a, "n", h.addr, slow)
-	linkedUp(t, h, m)
-	for _, n := range []int{mostMessage + 1, MaxFrame, mostMessage - 1000} {
-		m.Send(protocol.Message{Kind: protocol.RedeemRefused, From: nodeN, To: zone, Body: &protocol.Refusal{Text: strings.Repeat("x", n)}})
+	s, f := newSession(Timing{}.filled(), "", nil), &pb.Frame{Beat: &pb.Beat{}}
+	// The largest that is sent comes behind as much as a frame has before it is full.
+	n := s.fill(f, []protocol.Message{of(mostMessage), of(fullFrame - 100), of(MaxFrame), of(mostMessage - 100), of(1)})
+	if n != 4 || len(f.GetMessages()) != 2 || s.queue.lost() != 2 {
+		t.Errorf("%d taken, %d in the frame, %d dropped; want 4, 2 and 2", n, len(f.GetMessages()), s.queue.lost())
 	}
-	until(t, "the one that is not arrives", func() bool { return got.Load() == mostMessage-1000 })
-	if l, err := m.State(); err != nil || l.Dropped != 2 || l.Sent != 1 {
-		t.Errorf("%+v, %v", l, err)
+	if size := proto.Size(f); size > MaxFrame || size < mostMessage {
+		t.Errorf("the frame has %d bytes, want at most %d", size, MaxFrame)
 	}
 }
 
