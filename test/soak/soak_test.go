@@ -62,7 +62,7 @@ func TestSoak(t *testing.T) {
 	}
 	bin := build(t)
 	// Whether a storm catches a subjob at work, and holds it where the sampler looks, is chance: where none did the soak is run again.
-	for range 4 {
+	for range 8 {
 		r := soak(t, bin, "", kills, seed, m, 5*time.Minute)
 		tell(t, r, seed, m)
 		if kills >= 30 && (m.snapshot > 0 && r.snapshots == 0 || m.away > 0 && r.aways == 0) {
