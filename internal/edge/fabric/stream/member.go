@@ -199,8 +199,8 @@ func (m *Member) once(ctx context.Context) (lasted time.Duration, err error) {
 	// configuration, which a dial of the call before may still read.
 	dialed := &connections{dialer: net.Dialer{Timeout: m.options.Timing.Silence}}
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config.Clone(), ForceAttemptHTTP2: true, TLSHandshakeTimeout: m.options.Timing.Silence,
-		DialContext: dialed.dial,
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config.Clone(), ForceAttemptHTTP2: true,
+		TLSHandshakeTimeout: m.options.Timing.Silence, DialContext: dialed.dial,
 	}
 	defer dialed.close()
 	defer transport.CloseIdleConnections()

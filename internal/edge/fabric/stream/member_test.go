@@ -100,7 +100,7 @@ func TestNothingIsLeftOfLinks(t *testing.T) {
 	}
 }
 
-// The configuration that TLS returns may be the same for each call: a call that begins while an earlier one still ends writes nothing to it.
+// The configuration that TLS returns may be the same for each call: one that begins while an earlier one still ends writes nothing to it.
 func TestAConfigurationIsLeftAsItIs(t *testing.T) {
 	a := newAuthority(t)
 	h := serve(t, a, "", brisk)
