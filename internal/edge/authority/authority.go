@@ -122,7 +122,7 @@ func Open(dir string, now time.Time) (*Authority, error) {
 func (a *Authority) begin(now time.Time) ([]byte, error) {
 	switch err := a.read(); {
 	case errors.Is(err, fs.ErrNotExist):
-		if err := a.change(func(*members) error { return nil }); err != nil {
+		if err = a.change(func(*members) error { return nil }); err != nil {
 			return nil, err
 		}
 	case err != nil:
@@ -316,7 +316,7 @@ func keyOf(public any) (string, error) {
 // replace writes a file whole and durably, readable for its owner alone: after a crash it is the old one or the new one.
 func replace(path string, text []byte) (err error) {
 	temp := path + ".tmp"
-	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have another mode
+	if err = os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have another mode
 		return err
 	}
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

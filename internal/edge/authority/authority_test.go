@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -351,12 +352,10 @@ func TestMembers(t *testing.T) {
 	for _, n := range names {
 		people[n] = []machine{newMachine(t, n), newMachine(t, n)}
 	}
+	parent, n := t.TempDir(), 0
 	rapid.Check(t, func(r *rapid.T) {
-		dir, err := os.MkdirTemp("", "authority")
-		if err != nil {
-			r.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
+		n++
+		dir := filepath.Join(parent, fmt.Sprint(n))
 		a, err := Open(dir, t0)
 		if err != nil {
 			r.Fatal(err)

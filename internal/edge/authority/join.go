@@ -81,7 +81,7 @@ func (a *Authority) Join(secret []byte, name job.NodeID, request []byte, now tim
 	if err != nil {
 		return Joined{}, err
 	}
-	if err := checkName(name); err != nil {
+	if err = checkName(name); err != nil {
 		return Joined{}, err
 	}
 	a.mu.Lock()

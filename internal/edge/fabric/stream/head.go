@@ -229,7 +229,7 @@ func (h *Head) Link(ctx context.Context, stream *connect.BidiStream[pb.Frame, pb
 	defer end(nil)
 	s := newSession(h.options.Timing, h.options.Build, func(m protocol.Message) bool { return h.take(name, m) })
 	l := &linked{session: s, ctx: ctx, end: end}
-	if err := h.enter(name, l); err != nil {
+	if err = h.enter(name, l); err != nil {
 		return answer(err)
 	}
 	defer h.open.Done()
