@@ -275,7 +275,8 @@ var forbidden = []Forbidden{
 	{In: "internal/host", Import: "internal/core/timeline", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/host", Import: "internal/core/atomizer", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "", Except: []string{"internal/edge/store/s3"}, Import: "github.com/minio", Why: "only the kind s3 of store knows S3"},
-	{In: "", Except: Kubernetes, Import: "k8s.io", Why: "only the operator, the kinds kubernetes and what watches for a forecast talk to Kubernetes"},
+	{In: "", Except: Kubernetes, Import: "k8s.io",
+		Why: "only the operator, the kinds kubernetes and what watches for a forecast talk to Kubernetes"},
 }
 
 // Forbids finds imports that the table forbids.

@@ -110,8 +110,8 @@ func Open(dir string, now time.Time) (*Authority, error) {
 		return nil, err
 	}
 	if err := a.read(); errors.Is(err, fs.ErrNotExist) {
-		return nil, errkind.Errorf(errkind.Corrupt, "%s is missing, and %s is there: restore it from a copy of the data directory, or remove "+
-			"%s, and all machines must join again", filepath.Join(dir, membersFile), rootFile, dir)
+		return nil, errkind.Errorf(errkind.Corrupt, "%s is missing, and %s is there: restore it from a copy of the data directory, or "+
+			"remove %s, and all machines must join again", filepath.Join(dir, membersFile), rootFile, dir)
 	} else if err != nil {
 		return nil, err
 	}

@@ -96,8 +96,9 @@ func TestForecastOfAClustersRecord(t *testing.T) {
 			begin = fmt.Sprintf(`{"at":%d,"begin":"kubernetes","every":1800}`+"\n"+
 				`{"at":%d,"hosts":[{"name":"n1","devices":{"nvidia.com/gpu":2},"product":"secret-gpu"}]}`+"\n", at, at)
 		}
-		text += begin + fmt.Sprintf(`{"at":%d,"pods":[{"uid":"u%d","namespace":"secret-space","name":"secret-pod","node":"n1","created":%d,`+
-			`"scheduled":%d,"ended":%d,"phase":"Succeeded","devices":{"nvidia.com/gpu":1}}]}`+"\n"+`{"at":%d,"seen":true,"waiting":1}`+"\n",
+		text += begin + fmt.Sprintf(`{"at":%d,"pods":[{"uid":"u%d","namespace":"secret-space","name":"secret-pod","node":"n1",`+
+			`"created":%d,"scheduled":%d,`+
+			`"ended":%d,"phase":"Succeeded","devices":{"nvidia.com/gpu":1}}]}`+"\n"+`{"at":%d,"seen":true,"waiting":1}`+"\n",
 			at, hour, at-1800, at-1800, at-600, at)
 	}
 	text += fmt.Sprintf(`{"at":%d,"seen":true}`+"\n", from+48*3600)

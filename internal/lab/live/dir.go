@@ -142,8 +142,8 @@ func (d *Dir) Length() time.Duration { return d.last.Sub(d.first) }
 // Belongs says whether a source's record may go on here. The error of one that has another's is of kind Conflict.
 func (d *Dir) Belongs(source string) error {
 	if d.source != "" && d.source != source {
-		return errkind.Errorf(errkind.Conflict, "%s has a record of %s, and this would be one of %s: give --record another directory", d.path,
-			d.source, source)
+		return errkind.Errorf(errkind.Conflict, "%s has a record of %s, and this would be one of %s: give --record another directory",
+			d.path, d.source, source)
 	}
 	return nil
 }

@@ -250,8 +250,8 @@ func (h *Head) enter(name job.NodeID, l *linked) error {
 		return errStopping
 	}
 	if h.own.Attached(protocol.Address{Role: protocol.Node, ID: string(name)}) {
-		return errkind.Errorf(errkind.Denied, "machine %s has the name of a node of the head: remove it there, and let it join by another name",
-			name)
+		return errkind.Errorf(errkind.Denied, "machine %s has the name of a node of the head: remove it there, and let it join by "+
+			"another name", name)
 	}
 	if was := h.waiting[name]; was != nil {
 		was.end(errReplaced)

@@ -38,7 +38,7 @@ type session struct {
 	timing Timing
 	build  string
 	queue  *queue
-	// take delivers a message of the other side; it says false if the message names a sender or a receiver that is not theirs.
+	// take delivers a message of the other side; it says false if the other side may not say it.
 	take func(protocol.Message) bool
 
 	since time.Time
@@ -232,7 +232,8 @@ func speaks(h *pb.Hello) error {
 		older = "the other side"
 	}
 	return errkind.Errorf(errkind.Unsupported, "the other side (build %q) speaks versions %d to %d of links, this one %d to %d: "+
-		"they are more than one release apart: upgrade %s, a release at a time", plain(h.GetBuild()), h.GetOldest(), h.GetNewest(), Oldest, Newest, older)
+		"they are more than one release apart: upgrade %s, a release at a time",
+		plain(h.GetBuild()), h.GetOldest(), h.GetNewest(), Oldest, Newest, older)
 }
 
 // link is the session for people.

@@ -116,8 +116,8 @@ func TestPods(t *testing.T) {
 			[]string{"x/a 9..10 unclear 1 gpu"}},
 		"waits, and is bound": {[]string{begun(8, 0, two, aPod("a", `"created":7`)) + look(9) +
 			look(10, aPod("a", `"created":7,"node":"n","scheduled":9`)) + look(11)}, []string{"x/a 9..11 running 1 gpu"}},
-		"waits still, and no more": {[]string{begun(8, 0, two, aPod("a", `"created":7`), aPod("b", `"created":6`), aPod("c", node)) + look(9) +
-			look(10, left("b", 10))}, []string{"x/c 9..10 running 1 gpu", "x/b -..- cancelled 1 gpu", "x/a -..- pending 1 gpu"}},
+		"waits still, and no more": {[]string{begun(8, 0, two, aPod("a", `"created":7`), aPod("b", `"created":6`), aPod("c", node)) +
+			look(9) + look(10, left("b", 10))}, []string{"x/c 9..10 running 1 gpu", "x/b -..- cancelled 1 gpu", "x/a -..- pending 1 gpu"}},
 		"on over midnight": {[]string{begun(10, 0, two, aPod("a", node), aPod("b", node)) + look(11),
 			begun(12, 11, two, aPod("b", node)) + look(13, left("b", 13))}, // a's last word is lost
 			[]string{"x/a 9..12 unclear 1 gpu", "x/b 9..13 unclear 1 gpu"}},
@@ -132,7 +132,8 @@ func TestPods(t *testing.T) {
 			[]string{"x/a 9..11 failed 1 gpu", "n not recorded 11-30", "a Pod that was gone when somebody looked again: 1", away}},
 		"no time of its binding": {[]string{begun(10, 0, two) + look(11, aPod("a", `"node":"n"`)) + look(12)},
 			[]string{"x/a 11..12 running 1 gpu"}},
-		"the last look is cut off": {[]string{begun(10, 0, two, aPod("a", node)) + look(11) + `{"at":720,` + aPod("b", node) + "}\n" + `{"at":72`},
+		"the last look is cut off": {[]string{begun(10, 0, two, aPod("a", node)) + look(11) + `{"at":720,` + aPod("b", node) + "}\n" +
+			`{"at":72`},
 			[]string{"x/a 9..11 running 1 gpu", "x/b 9..11 running 1 gpu", "a line of a record that is none: 1"}},
 		"Sluice's own": {[]string{begun(10, 0, two, aPod("a", node+`,"priorityClass":"sluice-leftover"`), aPod("b", node)) + look(11)},
 			[]string{"x/b 9..11 running 1 gpu", "a Pod of Sluice itself: 1"}},

@@ -50,7 +50,8 @@ func TestOpen(t *testing.T) {
 	t.Cleanup(cancel) // before the server waits for its watches
 	file := filepath.Join(t.TempDir(), "config")
 	text := fmt.Sprintf("{apiVersion: v1, kind: Config, clusters: [{name: c, cluster: {server: %q, "+
-		"insecure-skip-tls-verify: true}}], users: [{name: u, user: {token: secret}}], contexts: [{name: gpus, context: {cluster: c, user: u}}]}", server.URL)
+		"insecure-skip-tls-verify: true}}], users: [{name: u, user: {token: secret}}], "+
+		"contexts: [{name: gpus, context: {cluster: c, user: u}}]}", server.URL)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

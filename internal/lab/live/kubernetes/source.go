@@ -176,7 +176,8 @@ func (s *Source) named(verb, resource string, err error) error {
 	var op *net.OpError
 	switch {
 	case apierrors.IsForbidden(err):
-		return fmt.Errorf("%s: %w: this account needs list and watch of pods and nodes: bind it to the ClusterRole of docs/forecast.md", what, err)
+		return fmt.Errorf("%s: %w: this account needs list and watch of pods and nodes: bind it to the ClusterRole "+
+			"of docs/forecast.md", what, err)
 	case apierrors.IsUnauthorized(err):
 		return fmt.Errorf("%s: %w: the credentials are wrong or have expired: renew them, and start this again if they stand in the "+
 			"kubeconfig", what, err)

@@ -460,8 +460,8 @@ func TestDevices(t *testing.T) {
 func TestNodes(t *testing.T) {
 	n := aNode("n", 4)
 	n.Labels = map[string]string{"nvidia.com/gpu.product": "A100", "nvidia.com/gpu.replicas": "2"}
-	if h, is := cutNode(n); !is || fmt.Sprintf("%+v", h) != "{Name:n Devices:map[nvidia.com/gpu:4] Product:A100 Replicas:2 Unschedulable:false "+
-		"NotReady:false}" {
+	if h, is := cutNode(n); !is || fmt.Sprintf("%+v", h) != "{Name:n Devices:map[nvidia.com/gpu:4] Product:A100 Replicas:2 "+
+		"Unschedulable:false NotReady:false}" {
 		t.Errorf("%+v, %v", h, is)
 	}
 	n.Status.Conditions[0].Status = corev1.ConditionUnknown
