@@ -67,7 +67,7 @@ type upload struct {
 	first error
 }
 
-// together is how often an upload is begun anew that another writer of the same object has ended.
+// together is how often an upload is begun anew that another writer of the same object has ended, or that left no object.
 const together = 5
 
 // putParts uploads in parts, or what is missing of those of an earlier upload of the same object. Others may be at the same upload: the
@@ -80,11 +80,38 @@ func (s *Store) putParts(ctx context.Context, key string, want store.Digest, src
 		if _, failed := s.changed(ctx, want); failed == nil {
 			return nil // another was faster, or only the answer was lost
 		}
-		if code := codeOf(err); code != "NoSuchUpload" && code != "InvalidPart" {
+		if code := codeOf(err); code != "NoSuchUpload" && code != "InvalidPart" && !errors.Is(err, errUnseen) {
 			break
 		}
 	}
 	return s.explain("upload", err)
+}
+
+// errUnseen is of an upload that the server called complete, and no object came of it.
+var errUnseen = errkind.Errorf(errkind.Unavailable, "the server called the upload complete, but has no such object: try again")
+
+// slowest is how many bytes a second a server puts together at least from parts, grace what it may take besides.
+const (
+	slowest = 100 << 20
+	grace   = 10 * time.Second
+)
+
+// appears waits until an object of a completed upload is there. A server over a file system answers who completes an upload as the second
+// while it still works for the first (versitygw v1.8.0), and may yet fail.
+func (s *Store) appears(ctx context.Context, want store.Digest, size int64) error {
+	patience, cancel := context.WithTimeout(ctx, grace+time.Duration(size/slowest)*time.Second)
+	defer cancel()
+	for {
+		_, err := s.changed(ctx, want)
+		if errkind.Of(err) != errkind.NotFound {
+			return err
+		}
+		select {
+		case <-time.After(look):
+		case <-patience.Done():
+			return errors.Join(errUnseen, ctx.Err())
+		}
+	}
 }
 
 // putOnce does one upload. It is completed only when all bytes had the digest.
@@ -108,6 +135,9 @@ func (s *Store) putOnce(ctx context.Context, key string, want store.Digest, src 
 	_, err = s.core.CompleteMultipartUpload(ctx, s.o.Bucket, key, u.id, u.done, minio.PutObjectOptions{})
 	if codeOf(err) == "InvalidPart" { // somebody else has sent others under the same digest: they, or we, are wrong
 		err = errors.Join(err, s.core.AbortMultipartUpload(ctx, s.o.Bucket, key, u.id))
+	}
+	if err == nil {
+		err = s.appears(ctx, want, src.Size())
 	}
 	return err
 }
