@@ -120,7 +120,7 @@ func (d *daemon) open(ctx context.Context) (files Files, err error) {
 	if d.archivist, err = archivist.Open(archivist.Options{
 		Open: o.Archive, DataDir: o.DataDir, Retain: o.Retain, Most: o.MostArchived, Renames: renames, Send: d.inbox.Put, Log: o.Log,
 		Observer: d.observer,
-	}, d.set.Gates[0].Gate, past.Fresh()); err != nil {
+	}, d.set.Lead(), past.Fresh()); err != nil {
 		return nil, err
 	}
 	if d.executor, files, err = o.Executor(Env{
@@ -151,7 +151,9 @@ func (d *daemon) begin(ctx context.Context, files Files, past *recovery.State) e
 	if err != nil {
 		return err
 	}
-	d.workdirs.Serve(files, d.archivist, d.purge)
+	if !d.set.Joined() { // else the gate that knows which jobs need their files is elsewhere
+		d.workdirs.Serve(files, d.archivist, d.purge)
+	}
 	d.workdirs.Missing(d.clock.Now())
 	if err := d.dir.Raise(len(d.set.Zones) > 1 || len(d.set.Nodes) > 1, o.Named, past.Fresh(), o.Log); err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 
+	"sluice.dev/sluice/internal/core/actor"
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -62,11 +64,18 @@ type Host struct {
 // returns a host that is ready to Run. On an error nothing was started and everything is closed. Kinds: Conflict (the
 // directory is in use), Unsupported (data of another format), Corrupt (the journal lost a record that it had promised),
 // Exhausted (the disk is full), Invalid (options, or facts of other actors).
-func Open(ctx context.Context, o Options) (*Host, error) {
+func Open(ctx context.Context, o Options) (*Host, error) { return open(ctx, o, false) }
+
+// open is Open of a host whose gates and zones are elsewhere (joined), or are its own.
+func open(ctx context.Context, o Options, joined bool) (*Host, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
 	d := newDaemon(o)
+	if d.set.Joined() != joined {
+		return nil, errkind.Errorf(errkind.Invalid, "host: Options.Actors makes %s: Open needs a gate and a zone, OpenMember neither",
+			actor.Names(d.set.Parties()))
+	}
 	files, err := d.open(ctx)
 	if err != nil {
 		return nil, errors.Join(d.space.Failed(err, d.dir != nil), d.close())

@@ -107,7 +107,8 @@ type GateAt struct {
 	Gate
 }
 
-// Set is the state machines of one process: at least one gate, one zone and one node, each in the order in which it was configured.
+// Set is the state machines of one process, each in the order in which it was configured: at least one gate, one zone and one node; or, of
+// a machine that has joined a cluster, nodes alone.
 type Set struct {
 	Gates []GateAt
 	Zones []ZoneAt
@@ -117,6 +118,17 @@ type Set struct {
 // Alone is the set of one of each.
 func Alone(zone job.ZoneID, node job.NodeID, g Gate, z Zone, n Node) Set {
 	return Set{Gates: OneGate(g), Zones: []ZoneAt{{zone, z}}, Nodes: []NodeAt{{node, zone, n}}}
+}
+
+// Joined reports whether gates and zones are elsewhere.
+func (s Set) Joined() bool { return len(s.Gates) == 0 }
+
+// Lead is the first gate, which decides for all zones; nil if gates are elsewhere.
+func (s Set) Lead() Gate {
+	if s.Joined() {
+		return nil
+	}
+	return s.Gates[0].Gate
 }
 
 // OneGate is the list of one gate, which has no name.

@@ -208,6 +208,25 @@ func Alone(g gate.Config, z zone.Config, n node.Config) Config {
 	return Config{Gate: g, Zones: []zone.Config{z}, Nodes: []node.Config{n}}
 }
 
+// For a network between a node and its zone. A hold outlasts the slowest round trip that links live with; what a lost message said is said
+// again within refresh.
+const (
+	joinedGrant   = 2 * time.Second
+	joinedRefresh = 5 * time.Second
+)
+
+// Joined returns a function that makes the actors of a machine that has joined a cluster: its node alone, whose number the head has given
+// (node.Config.Number). The error, of kind Invalid, lists everything that is wrong.
+func Joined(n node.Config) (func() actor.Set, error) {
+	n.GrantTTL, n.Refresh = cmp.Or(n.GrantTTL, joinedGrant), cmp.Or(n.Refresh, joinedRefresh)
+	if err := n.Validate(); err != nil {
+		return nil, err
+	}
+	return func() actor.Set {
+		return actor.Set{Nodes: []actor.NodeAt{{ID: n.ID, Zone: n.Zone, Node: node.New(n)}}}
+	}, nil
+}
+
 // Build returns a function that makes fresh actors with this configuration at every call. The error lists everything that is wrong with the
 // configuration.
 func (c Config) Build() (func() actor.Set, error) {

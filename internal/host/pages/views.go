@@ -106,13 +106,13 @@ func (v *Views) zones(now quantity.Instant) []status.Zone {
 		if k, ok := v.set.Zones[i].Zone.(actor.Keeper); ok {
 			z.Over = max(0, k.Kept()-z.Homed)
 		}
-		if d, ok := v.set.Gates[0].Gate.(actor.Drainer); ok {
+		if d, ok := v.set.Lead().(actor.Drainer); ok {
 			z.Drained = d.Drained(z.ID)
 		}
 		if s, ok := v.set.Zones[i].Zone.(actor.Searcher); ok {
 			z.Search = s.Searching(now)
 		}
-		if d, ok := v.set.Gates[0].Gate.(actor.Drawer); ok {
+		if d, ok := v.set.Lead().(actor.Drawer); ok {
 			d.Drawn(now, z.ID, z.Search)
 		}
 		at[z.ID] = z
@@ -143,7 +143,7 @@ type forgetter interface {
 }
 
 func (v *Views) forgotten(name job.ID) job.Generation {
-	if g, ok := v.set.Gates[0].Gate.(forgetter); ok {
+	if g, ok := v.set.Lead().(forgetter); ok {
 		return g.Forgotten(name)
 	}
 	return 0

@@ -119,7 +119,7 @@ func (s *State) Complete() error {
 	if err := s.missing(); err != nil {
 		return err
 	}
-	if g, ok := s.set.Gates[0].Gate.(actor.Strayer); ok {
+	if g, ok := s.set.Lead().(actor.Strayer); ok {
 		if id, home, found := g.Stray(); found {
 			return errkind.Errorf(errkind.Invalid, "job %s has its home in zone %s, which is missing: put it back into zones: of "+
 				"--config (zones: [%s]); "+
@@ -148,14 +148,14 @@ func (s *State) Complete() error {
 func (s *State) missing() error {
 	gone := slices.SortedFunc(maps.Keys(s.absent),
 		func(a, b protocol.Address) int { return cmp.Or(cmp.Compare(a.Role, b.Role), cmp.Compare(a.ID, b.ID)) })
-	drainer, _ := s.set.Gates[0].Gate.(actor.Drainer)
+	drainer, _ := s.set.Lead().(actor.Drainer)
 	for _, at := range gone {
 		zone, kept := job.ZoneID(at.ID), slices.Sorted(maps.Keys(s.absent[at]))
 		switch {
 		case at.Role != protocol.Zone:
 			return errkind.Errorf(errkind.Invalid, "the journal in %s holds facts of %s, but this daemon is %s: "+
 				"start it with the name (--name), the zones and the nodes it had%s",
-				s.dataDir, actor.Name(at), actor.Names(s.parties[1:]), nodesHint(at))
+				s.dataDir, actor.Name(at), actor.Names(s.parties[len(s.set.Gates):]), nodesHint(at))
 		case drainer == nil || !drainer.Drained(zone):
 			return errkind.Errorf(errkind.Invalid, "zone %s is missing, and it was never drained: put it back into zones: of --config "+
 				"(zones: [%s]), start, "+
@@ -203,7 +203,7 @@ func (s *State) zonesWith(zone job.ZoneID) string {
 		}
 	}
 	for at, kept := range s.absent { // in any order: they are sorted below
-		if drainer, ok := s.set.Gates[0].Gate.(actor.Drainer); at.Role == protocol.Zone && at.ID != string(zone) &&
+		if drainer, ok := s.set.Lead().(actor.Drainer); at.Role == protocol.Zone && at.ID != string(zone) &&
 			!(ok && drainer.Drained(job.ZoneID(at.ID)) && len(kept) == 0) {
 			names = append(names, at.ID)
 		}
