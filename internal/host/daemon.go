@@ -46,6 +46,7 @@ type daemon struct {
 	nodes    nodes.Nodes
 	inbox    *inbox.Inbox
 	calls    *requests.Calls
+	remote   *requests.Remote // nil: no machine may join
 	watches  *watches.Watches
 	trouble  *trouble.State
 	space    *space.Space
@@ -83,10 +84,15 @@ func newDaemon(o Options) *daemon {
 	d.trouble = trouble.New(d.nodes, d.inbox, d.observer, o.Log)
 	d.space = space.New(o.DataDir, d.trouble, o.Log)
 	d.agents = agents.New(o.DataDir, d.inbox.Put, d.inbox.Call, func(name job.ID) (string, bool) { return d.archivist.Agent(name) })
-	d.views = pages.NewViews(d.set, d.nodes, o.Guard)
+	d.views = pages.NewViews(d.set, d.directory(), o.Guard)
 	d.workdirs = workdirs.New(d.inbox, d.views, o.DataDir, o.Log)
 	d.machine = machine.New(o.Inventory, o.Ours, d.set.Nodes, d.nodes, d.inbox, d.trouble, o.Log)
 	return d
+}
+
+// directory finds the nodes of this machine and of those that have joined.
+func (d *daemon) directory() nodes.Directory {
+	return nodes.Directory{Own: d.nodes, Others: d.opts.Elsewhere}
 }
 
 // open opens everything outside of this process, and changes nothing of it until all of it has been read. It returns the files kept of
@@ -101,6 +107,11 @@ func (d *daemon) open(ctx context.Context) (files Files, err error) {
 	}
 	for _, p := range d.set.Parties() {
 		if err = o.Fabric.Attach(p.Address, d.inbox.Put); err != nil {
+			return nil, err
+		}
+	}
+	if o.Elsewhere != nil {
+		if d.remote, err = requests.NewRemote(o.Fabric); err != nil {
 			return nil, err
 		}
 	}
@@ -237,6 +248,9 @@ func (d *daemon) close() (err error) {
 	d.heap.End()
 	d.inbox.Close()
 	d.calls.Close(inbox.ErrStopping())
+	if d.remote != nil {
+		d.remote.Close()
+	}
 	d.workdirs.Close()
 	if d.executor != nil {
 		err = errors.Join(err, d.executor.Close())

@@ -82,7 +82,7 @@ func open(ctx context.Context, o Options, joined bool) (*Host, error) {
 	}
 	p := pages.New(d.inbox, d.views, d.archivist, d.watches, d.observer, o.Actors, d.machine.Full, o.DataDir)
 	return &Host{
-		Sender:   requests.New(d.inbox, d.calls, d.trouble, d.space, d.nodes, files),
+		Sender:   requests.New(d.inbox, d.calls, d.trouble, d.space, d.directory(), d.remote, files),
 		Pages:    p,
 		Reader:   logs.New(files, p, d.watches, d.inbox),
 		API:      agents.NewAPI(d.agents, p, d.inbox),

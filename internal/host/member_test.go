@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/authority"
@@ -100,7 +102,8 @@ func (c *cluster) begin() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	o := Options{DataDir: filepath.Join(c.dir, "head"), Machine: "head", Actors: actors, Inventory: fixed{}, Journal: journals, Fabric: c.links,
+	o := Options{DataDir: filepath.Join(c.dir, "head"), Machine: "head", Actors: actors, Inventory: fixed{}, Journal: journals,
+		Fabric: c.links, Elsewhere: elsewhereOf{c.authority, c.links},
 		Executor: func(Env) (executor.Executor, Files, error) { return &deaf{}, nil, nil }}
 	if c.Host, err = Open(c.t.Context(), o); err != nil {
 		c.t.Fatal(err)
@@ -110,6 +113,23 @@ func (c *cluster) begin() {
 		ended()
 		_ = server.Close()
 	}
+}
+
+// elsewhereOf are the machines that have joined a cluster.
+type elsewhereOf struct {
+	*authority.Authority
+	links *stream.Head
+}
+
+func (e elsewhereOf) Away(name job.NodeID) error {
+	for _, m := range e.links.Machines() {
+		if m.Name == name && m.Up {
+			return nil
+		} else if m.Name == name {
+			return m.Why
+		}
+	}
+	return errkind.Errorf(errkind.NotFound, "no machine %s", name)
 }
 
 func listenAgain(addr string) (l net.Listener, err error) {
@@ -289,6 +309,71 @@ func TestAJobRunsOnMachinesThatJoined(t *testing.T) {
 		if err != nil || len(list) == 0 || !strings.HasPrefix(string(list[0].Slice.ID), string(m.o.Machine)+"/") {
 			t.Errorf("machine %s shows %+v, %v", m.o.Machine, list, err)
 		}
+	}
+}
+
+// sliceIs waits until the head shows a slice in a state, and returns why it is.
+func (c *cluster) sliceIs(id job.SliceID, state string) string {
+	c.t.Helper()
+	var list []status.Slice
+	for end := time.Now().Add(clusterPatience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		var err error
+		if list, err = c.Slices(c.t.Context()); err != nil {
+			c.t.Fatal(err)
+		}
+		for i := range list {
+			if list[i].Slice.ID == id && list[i].State == state {
+				return list[i].Reason
+			}
+		}
+	}
+	c.t.Fatalf("slice %s is not %s for too long: %+v", id, state, list)
+	return ""
+}
+
+// TestTheHeadShowsAndDrainsSlicesOfOtherMachines: what a person asks at the head of a slice elsewhere is done by that slice's node, once.
+func TestTheHeadShowsAndDrainsSlicesOfOtherMachines(t *testing.T) {
+	c := newCluster(t)
+	m := c.takeIn("m1", 2)
+	c.takeIn("m2", 1)
+	for _, id := range []job.SliceID{"m1/gpu0", "m1/gpu1", "m2/gpu0"} {
+		c.sliceIs(id, "idle")
+	}
+	drain := protocol.Reservation{Kind: protocol.ForDrain, Slice: "m1/gpu0", End: quantity.Never, Source: "a test"}
+	made, err := c.Reserve(t.Context(), "drain-1", drain)
+	if err != nil || len(made) != 1 || node.NumberOfReservation(made[0].ID) < authority.FirstNumber {
+		t.Fatalf("a drain at the head: %+v, %v", made, err)
+	}
+	if again, err := c.Reserve(t.Context(), "drain-1", drain); err != nil || !reflect.DeepEqual(again, made) {
+		t.Errorf("the same request again: %+v, %v; want %+v", again, err, made)
+	}
+	if why := c.sliceIs("m1/gpu0", "reserved"); !strings.Contains(why, "drain") || !strings.Contains(why, "a test") {
+		t.Errorf("it is reserved, since %q", why)
+	}
+	if list, err := m.Slices(t.Context()); err != nil || list[0].State != "reserved" {
+		t.Errorf("its machine shows %+v, %v", list, err)
+	}
+	// The machine's restart keeps it; while it is away nothing is promised.
+	m.stop()
+	if why := c.sliceIs("m1/gpu0", "unconfirmed"); !strings.Contains(why, "m1 is away") {
+		t.Errorf("of a machine that is away: %q", why)
+	}
+	if err := c.Unreserve(t.Context(), "undrain-1", made[0].ID); errkind.Of(err) != errkind.Unavailable {
+		t.Errorf("what is asked of a machine that is away: %v", err)
+	}
+	m.begin(c)
+	c.sliceIs("m1/gpu0", "reserved")
+	if err := c.Unreserve(t.Context(), "undrain-1", made[0].ID); err != nil {
+		t.Error(err)
+	}
+	c.sliceIs("m1/gpu0", "idle")
+	if _, err := c.Reserve(t.Context(), "", protocol.Reservation{Kind: protocol.ForDrain, Slice: "m9/gpu0", End: quantity.Never}); errkind.Of(
+		err) != errkind.NotFound {
+		t.Errorf("a drain of a machine that never joined: %v", err)
+	}
+	if _, err := c.Reserve(t.Context(), "", protocol.Reservation{Kind: protocol.ForDrain, Slice: "m2/gpu7", End: quantity.Never}); errkind.Of(
+		err) != errkind.NotFound {
+		t.Errorf("a drain of a slice that its machine does not have: %v", err)
 	}
 }
 

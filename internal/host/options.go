@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/tape"
 	"sluice.dev/sluice/internal/host/logs"
+	"sluice.dev/sluice/internal/host/nodes"
 	"sluice.dev/sluice/internal/host/requests"
 	"sluice.dev/sluice/internal/host/snapshots"
 	"sluice.dev/sluice/internal/host/workdirs"
@@ -72,7 +73,9 @@ type Options struct {
 	Ours func(slice job.SliceID, pid int) bool
 	// Fabric between the actors; nil: the memory kind without faults. The host closes it.
 	Fabric fabric.Fabric
-	Log    *slog.Logger
+	// Elsewhere are the machines that have joined; nil: none may. They are reached by Fabric.
+	Elsewhere nodes.Elsewhere
+	Log       *slog.Logger
 
 	// SnapshotRecords and SnapshotBytes say when the journal is replaced by a snapshot: after so many records, or after an eighth
 	// of them beyond so many bytes. Default 100,000, or twice as many as the last snapshot has facts, and 64 MiB.

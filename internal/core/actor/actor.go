@@ -52,6 +52,11 @@ type Drainer interface{ Drained(zone job.ZoneID) bool }
 // Keeper is a zone that counts the jobs it keeps a record of, those that are over and not archived among them.
 type Keeper interface{ Kept() int }
 
+// Surveyor is a zone that lists the slices which nodes have offered it, of this process and of others.
+type Surveyor interface {
+	Offered(now quantity.Instant) []status.Slice
+}
+
 // Searcher is a zone in which tickets search for places, Drawer a gate that draws zones for them.
 type Searcher interface {
 	Searching(now quantity.Instant) *status.Search

@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/node/leases"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/timeline"
 )
 
 const gib = quantity.Amount(1) << 30
@@ -64,8 +65,8 @@ func TestTheLowestIsSuspendedUntilThereIsRoom(t *testing.T) {
 	if view.Usable || view.Why != inventory.ShortOfMemory {
 		t.Errorf("the slices are offered as usable %v, since %q", view.Usable, view.Why)
 	}
-	same(t, "state", w.n.Slices(w.now)[0].Reason, "suspended since "+inventory.Clock(w.now)+
-		", for the first time; it goes on or is ended at "+inventory.Clock(w.now.Add(30*time.Second))+": "+inventory.ShortOfMemory)
+	same(t, "state", w.n.Slices(w.now)[0].Reason, "suspended since "+timeline.Clock(w.now)+
+		", for the first time; it goes on or is ended at "+timeline.Clock(w.now.Add(30*time.Second))+": "+inventory.ShortOfMemory)
 	w.step(ask(3, "a", 30*time.Minute, 40*time.Minute))
 	if why := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(why, inventory.ShortOfMemory) {
 		t.Errorf("an ask is refused with %q", why)
@@ -125,7 +126,7 @@ func TestAnEntryEndsWithinItsTimer(t *testing.T) {
 			t.Errorf("%s: after 20 s it is told %+v", c.name, asked)
 		}
 		if reason := w.n.Slices(w.now)[0].Reason; strings.HasPrefix(reason, "asked to yield since "+
-			inventory.Clock(w.now.Add(-20*time.Second))) != c.yields {
+			timeline.Clock(w.now.Add(-20*time.Second))) != c.yields {
 			t.Errorf("%s: its slice is shown as %q", c.name, reason)
 		}
 		w.pass(9900 * time.Millisecond)

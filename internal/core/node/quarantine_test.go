@@ -7,8 +7,8 @@ import (
 
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/job"
-	"sluice.dev/sluice/internal/core/node/inventory"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/timeline"
 )
 
 func stuckNow(t job.Token) protocol.Message {
@@ -57,7 +57,7 @@ func TestAQuarantineEndsWithItsLastProcess(t *testing.T) {
 			w.step(stuckNow(token))
 			w.recorded(protocol.Quarantined)
 			a := w.n.Slices(w.now)[0]
-			for _, want := range []string{token.String(), "job j", "4000 processes", "since " + inventory.Clock(w.now)} {
+			for _, want := range []string{token.String(), "job j", "4000 processes", "since " + timeline.Clock(w.now)} {
 				if !strings.Contains(a.Reason, want) {
 					t.Errorf("%s: %q lacks %q", a.State, a.Reason, want)
 				}

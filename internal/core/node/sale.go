@@ -92,7 +92,7 @@ func (n *Node) refusal(now quantity.Instant, in *protocol.Message, a *protocol.A
 			return fmt.Sprintf("%s: %d reservations is as many as a slice may have", id, timeline.Max)
 		}
 		if r, ok := s.Free(now, max(now, a.Start), a.End, own); !ok {
-			return fmt.Sprintf("%s: %s", id, inventory.Describe(&r))
+			return fmt.Sprintf("%s: %s", id, timeline.Describe(&r))
 		}
 	}
 	return n.memory.Overcrowded(now, memory.Piece{From: a.Start, To: a.End, Peak: joint.PeakOf(a.Peak, a.Demand), Slice: a.Slice,
@@ -132,7 +132,7 @@ func (n *Node) unredeemable(now quantity.Instant, h *holds.Hold, in *protocol.Me
 	case w.Slice != h.Slice:
 		return fmt.Sprintf("the token is for %s", h.Slice)
 	case w.Start < h.Start || w.End > h.End || w.Start >= w.End:
-		return fmt.Sprintf("the token is for %s to %s", inventory.Clock(h.Start), inventory.Clock(h.End))
+		return fmt.Sprintf("the token is for %s to %s", timeline.Clock(h.Start), timeline.Clock(h.End))
 	case w.End <= now:
 		return "its time is over"
 	case w.Range.Empty():

@@ -31,11 +31,11 @@ func (n *Node) Slices(now quantity.Instant) []status.Slice {
 func (n *Node) describe(now quantity.Instant, s *inventory.Slice, v *status.Slice) {
 	v.State, v.Reason = "idle", ""
 	if r, busy := s.Free(now, now, now+1, ""); !busy {
-		v.State, v.Reason = "reserved", inventory.Describe(&r)
+		v.State, v.Reason = "reserved", timeline.Describe(&r)
 	}
 	for _, r := range s.Closed() {
 		if _, hit := timeline.Overlap(&r, now, now+1); hit {
-			v.State, v.Reason = "reserved", inventory.Describe(&r)
+			v.State, v.Reason = "reserved", timeline.Describe(&r)
 		}
 	}
 	for _, l := range n.leases.On(s) {

@@ -50,8 +50,8 @@ func (z *Zone) Costs(cuts []status.Cut) []status.Cut { return z.view.Costs(cuts)
 // Negotiation counts what the market has done.
 func (z *Zone) Negotiation() status.Negotiation { return z.view.Negotiation() }
 
-// Foresight is how right the zone was about waits.
-func (z *Zone) Foresight() status.Foresight { return z.view.Foresight() }
+// Learned is how right the zone was: about waits, and about the ends of gaps.
+func (z *Zone) Learned() (status.Foresight, ends.Stats) { return z.view.Foresight(), z.bets.Stats() }
 
-// Ends counts how predictions of the ends of gaps have come out.
-func (z *Zone) Ends() ends.Stats { return z.bets.Stats() }
+// Offered are the slices that nodes have offered, as they told last.
+func (z *Zone) Offered(now quantity.Instant) []status.Slice { return z.view.Offered(now) }

@@ -34,7 +34,7 @@ func asked(z *zone.Zone, now quantity.Instant, stranger *job.Spec) {
 	z.DryRun(now, stranger)
 	z.Costs([]status.Cut{{Job: "j0"}})
 	z.Negotiation()
-	z.Foresight()
+	z.Learned()
 }
 
 // TestQuestionsChangeNothing: a zone that is asked everything between any two inputs, at any instant, says and decides what one

@@ -34,8 +34,9 @@ func (z *viewSource) Losses(j *home.Job) []status.Loss       { return entryOf(j)
 func (z *viewSource) Attended(j *home.Job) bool              { return z.floor.Attended(&entryOf(j).floor) }
 func (z *viewSource) Told(j *home.Job) foresight.Told        { return entryOf(j).told }
 func (z *viewSource) Record() status.Foresight               { return z.foresight.Record() }
-func (z *viewSource) Why(s *window.Slice) string             { return sites.Of(s).View().Why }
 func (z *viewSource) Asks(s *window.Slice) []*home.Ask       { return sites.Of(s).Asks() }
+
+func (z *viewSource) Seen(s *window.Slice) *protocol.SliceView { return sites.Of(s).View() }
 
 func (z *viewSource) Planned(j *home.Job) (view.Place, bool) {
 	return placeOf(entryOf(j).rigid.Placement())

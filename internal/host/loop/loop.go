@@ -331,6 +331,10 @@ func (l *Loop) dispatch() {
 		case protocol.Archive:
 			l.to.Archivist.Take(*m)
 		case protocol.Person:
+			if m.To.ID != "" { // at the head
+				l.to.Fabric.Send(*m)
+				continue
+			}
 			l.to.Calls.Reply(*m, l.writer.position)
 		case protocol.Bidder:
 			l.to.Agents.Deliver(m)

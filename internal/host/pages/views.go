@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/actor"
@@ -18,12 +19,14 @@ import (
 // Views are what people see of all zones and nodes of this process. They change nothing, and belong to the goroutine of the loop.
 type Views struct {
 	set   actor.Set
-	nodes nodes.Nodes
+	nodes nodes.Directory
 	guard status.Guard
 }
 
 // NewViews shows these actors. guard is what can be done where this machine's memory runs out.
-func NewViews(set actor.Set, n nodes.Nodes, guard status.Guard) *Views { return &Views{set, n, guard} }
+func NewViews(set actor.Set, n nodes.Directory, guard status.Guard) *Views {
+	return &Views{set, n, guard}
+}
 
 // home returns the zone that answers for a job: its home, or a zone that still has it where the gate does not.
 func (v *Views) home(now quantity.Instant, name job.ID) actor.Zone {
@@ -215,10 +218,28 @@ func (v *Views) queues(now quantity.Instant) []status.Queue {
 	return all
 }
 
-// slices lists the slices of all nodes.
+// slices lists the slices of all nodes: of those of this process as they are, of those elsewhere as they told last.
 func (v *Views) slices(now quantity.Instant) (all []status.Slice) {
 	for i := range v.set.Nodes {
 		all = append(all, v.set.Nodes[i].Slices(now)...)
+	}
+	if v.nodes.Others == nil {
+		return all
+	}
+	for i := range v.set.Zones {
+		z, ok := v.set.Zones[i].Zone.(actor.Surveyor)
+		if !ok {
+			continue
+		}
+		for _, s := range z.Offered(now) {
+			if v.nodes.Local(s.Node) {
+				continue
+			}
+			if why := v.nodes.Others.Away(s.Node); why != nil {
+				s.State, s.Reason = "unconfirmed", fmt.Sprintf("machine %s is away, and what it runs goes on: %v", s.Node, why)
+			}
+			all = append(all, s)
+		}
 	}
 	return all
 }
@@ -233,9 +254,13 @@ func (v *Views) Negotiation() (sum status.Negotiation, ok bool) {
 	return sum, ok
 }
 
-// cuts says what a reservation that cuts running subjobs short would cost on each node that it is about.
+// cuts says what a reservation that cuts running subjobs short would cost on each node that it is about. Of a node elsewhere it is not
+// known here.
 func (v *Views) cuts(now quantity.Instant, r protocol.Reservation) (all []status.Cut, err error) {
-	for _, i := range v.nodes.OfSlice(r.Slice) {
+	if v.nodes.Elsewhere(r.Slice) {
+		return nil, nil
+	}
+	for _, i := range v.nodes.Own.OfSlice(r.Slice) {
 		some, err := v.set.Nodes[i].Cuts(now, r)
 		if err != nil {
 			return nil, err

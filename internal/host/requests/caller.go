@@ -19,6 +19,9 @@ type caller struct {
 	inbox   *inbox.Inbox
 	calls   *Calls
 	trouble *trouble.State
+	// remote takes those to nodes elsewhere; nil: there are none.
+	remote *Remote
+	local  func(job.NodeID) bool
 }
 
 // call is a person's message that was sent, with the waiter for its answer.
@@ -36,6 +39,9 @@ func (c *caller) tell(ctx context.Context, k protocol.Kind, name job.ID, body pr
 
 // call sends a person's message to an actor and waits until its answer is durable.
 func (c *caller) call(ctx context.Context, m protocol.Message) (protocol.Message, error) {
+	if c.remote != nil && m.To.Role == protocol.Node && !c.local(job.NodeID(m.To.ID)) {
+		return c.remote.call(ctx, m)
+	}
 	sent, err := c.send(m)
 	if err != nil {
 		return protocol.Message{}, err
@@ -150,14 +156,18 @@ func (c *Calls) set(request string, list []waiter) {
 
 // Reply hands a Reply to the first call waiting under its id. There may be none: the daemon restarted in between.
 func (c *Calls) Reply(m protocol.Message, p journal.Position) {
+	c.reply(m.Body.(*protocol.Receipt).Request, answer{reply: m, position: p})
+}
+
+// reply hands an answer to the first call waiting under an id.
+func (c *Calls) reply(request string, a answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	request := m.Body.(*protocol.Receipt).Request
 	list := c.waiting[request]
 	if len(list) == 0 {
 		return
 	}
-	list[0].give(answer{reply: m, position: p})
+	list[0].give(a)
 	c.set(request, list[1:])
 }
 

@@ -23,13 +23,13 @@ import (
 type Sender struct {
 	to    caller
 	space *space.Space
-	nodes nodes.Nodes
+	nodes nodes.Directory
 	store stored
 }
 
-// New returns a Sender for the actors of one process; store may be nil.
-func New(b *inbox.Inbox, c *Calls, t *trouble.State, s *space.Space, n nodes.Nodes, store Store) *Sender {
-	return &Sender{caller{b, c, t}, s, n, stored{store}}
+// New returns a Sender for the actors of one process, and the nodes elsewhere that remote reaches; it may be nil, as may store.
+func New(b *inbox.Inbox, c *Calls, t *trouble.State, s *space.Space, n nodes.Directory, remote *Remote, store Store) *Sender {
+	return &Sender{caller{b, c, t, remote, n.Local}, s, n, stored{store}}
 }
 
 // Submit is SubmitAll of one job.
@@ -163,9 +163,13 @@ func (d *Sender) DrainZone(ctx context.Context, request string, zone job.ZoneID)
 // Reserve takes time on a slice, or on all (empty slice), off the market and returns what stands for it on each.
 func (d *Sender) Reserve(ctx context.Context, request string, r protocol.Reservation) ([]protocol.Made, error) {
 	request = named(request)
+	at, err := d.nodes.OfSlice(r.Slice)
+	if err != nil {
+		return nil, err
+	}
 	var made []protocol.Made
-	for _, i := range d.nodes.OfSlice(r.Slice) { // if one refuses, those before it stand, and the same request finds them again
-		reply, err := d.to.call(ctx, protocol.Message{Kind: protocol.Reserve, To: d.nodes.Address(i),
+	for _, to := range at { // if one refuses, those before it stand, and the same request finds them again
+		reply, err := d.to.call(ctx, protocol.Message{Kind: protocol.Reserve, To: to,
 			Body: &protocol.Booking{Request: request, Reservation: &r}})
 		if err != nil {
 			return made, err
@@ -177,14 +181,22 @@ func (d *Sender) Reserve(ctx context.Context, request string, r protocol.Reserva
 
 // Unreserve withdraws a reservation.
 func (d *Sender) Unreserve(ctx context.Context, request string, id uint64) error {
-	_, err := d.to.call(ctx, protocol.Message{Kind: protocol.Unreserve, To: d.nodes.Address(d.nodes.OfReservation(id)),
+	at, err := d.nodes.OfReservation(id)
+	if err != nil {
+		return err
+	}
+	_, err = d.to.call(ctx, protocol.Message{Kind: protocol.Unreserve, To: at,
 		Body: &protocol.Booking{Request: named(request), Reservation: &protocol.Reservation{ID: id}}})
 	return err
 }
 
 // Release lifts a quarantine after a person has looked, and reports whether there was one.
 func (d *Sender) Release(ctx context.Context, request string, slice job.SliceID) (said string, err error) {
-	reply, err := d.to.call(ctx, protocol.Message{Kind: protocol.Unquarantine, To: d.nodes.Address(d.nodes.OfSlice(slice)[0]),
+	at, err := d.nodes.OfSlice(slice)
+	if err != nil {
+		return "", err
+	}
+	reply, err := d.to.call(ctx, protocol.Message{Kind: protocol.Unquarantine, To: at[0],
 		Body: &protocol.Clearance{Request: named(request), Slice: slice}})
 	if err != nil {
 		return "", err

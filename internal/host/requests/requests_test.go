@@ -46,7 +46,7 @@ func TestRepliesFindTheirCalls(t *testing.T) {
 // TestAJobWithoutACommandIsRefused before anybody else hears of it.
 func TestAJobWithoutACommandIsRefused(t *testing.T) {
 	state := trouble.New(nodes.Nodes{"n"}, nil, nil, nil)
-	d := New(nil, nil, state, space.New(t.TempDir(), state, nil), nodes.Nodes{"n"}, nil)
+	d := New(nil, nil, state, space.New(t.TempDir(), state, nil), nodes.Directory{Own: nodes.Nodes{"n"}}, nil, nil)
 	for _, command := range [][]string{nil, {}, {""}} {
 		s := &job.Spec{Name: "a", Launch: job.Launch{Command: command}}
 		if _, err := d.Submit(context.Background(), "r", s, nil); errkind.Of(err) != errkind.Invalid {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	gaps "sluice.dev/sluice/internal/core/ends"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/status"
 )
@@ -8,7 +9,7 @@ import (
 // negotiator is a zone that counts what its market does. A crash forgets the counts.
 type negotiator interface {
 	Negotiation() status.Negotiation
-	Foresight() status.Foresight
+	Learned() (status.Foresight, gaps.Stats)
 }
 
 // negotiated is what the markets of all zones so far have done.
@@ -29,7 +30,7 @@ func (n *negotiated) forget(zone protocol.Actor) {
 	c, p := z.Negotiation(), &n.past
 	p.Rounds, p.Calls, p.Answers, p.Missed = p.Rounds+c.Rounds, p.Calls+c.Calls, p.Answers+c.Answers, p.Missed+c.Missed
 	p.Variants, p.Denied, p.Withdrawn = p.Variants+c.Variants, p.Denied+c.Denied, p.Withdrawn+c.Withdrawn
-	t := z.Foresight()
+	t, _ := z.Learned()
 	n.told.Waits, n.told.Sooner, n.told.Later = n.told.Waits+t.Waits, n.told.Sooner+t.Sooner, n.told.Later+t.Later
 	p.Value, p.Bound, p.Regret = p.Value+c.Value, p.Bound+c.Bound, p.Regret+c.Regret
 }

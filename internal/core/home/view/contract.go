@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/market/window"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 )
@@ -57,8 +58,8 @@ type Planner interface {
 
 // Slices is what is known of slices beside what their market keeps of them.
 type Slices interface {
-	// Why its node can not use it; empty if it can.
-	Why(s *window.Slice) string
+	// Seen is what its node has told of it last.
+	Seen(s *window.Slice) *protocol.SliceView
 	// Asks for its time that are not answered.
 	Asks(s *window.Slice) []*home.Ask
 }

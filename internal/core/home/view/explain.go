@@ -103,7 +103,7 @@ func (v *View) matches(now quantity.Instant, j *home.Job) []status.SliceFit {
 		}
 		f := *fits[c.At()]
 		if f.Slice = sl.Name(); !sl.Usable() {
-			f.Fits, f.Reach, f.Why = false, job.Range{}, v.slices.Why(sl)
+			f.Fits, f.Reach, f.Why = false, job.Range{}, v.slices.Seen(sl).Why
 		} else if f.Fits && j.Spec.Divisible() {
 			v.inGaps(now, j, sl, &f)
 		}

@@ -261,7 +261,7 @@ func (v *View) declined(j *home.Job) string {
 // unusable is why no slice is usable, by the first slice with a reason; empty if none has one.
 func (v *View) unusable() string {
 	for _, sl := range v.floor.Slices() {
-		if why := v.slices.Why(sl); why != "" {
+		if why := v.slices.Seen(sl).Why; why != "" {
 			return ": " + why
 		}
 	}

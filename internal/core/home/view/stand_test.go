@@ -35,6 +35,8 @@ type stand struct {
 	reserved job.ID
 	found    Place
 	searches int
+	// reservations of all slices, as their node told.
+	reservations []protocol.Reservation
 	// ends is where the gaps of its slices end; 0: nowhere.
 	ends quantity.Instant
 	// counts are why nobody was served, told what everybody was told of a wait.
@@ -116,11 +118,12 @@ func (s *stand) Search(quantity.Instant) func(*home.Job) (Place, bool) {
 	}
 }
 
-func (s *stand) Why(sl *window.Slice) string {
-	if !sl.Usable() {
-		return "it is broken"
+func (s *stand) Seen(sl *window.Slice) *protocol.SliceView {
+	told := &protocol.SliceView{Slice: protocol.Slice{ID: sl.Name()}, Node: sl.Node(), Usable: sl.Usable(), Reserved: s.reservations}
+	if !told.Usable {
+		told.Why = "it is broken"
 	}
-	return ""
+	return told
 }
 
 // tray is a slice that is free from an instant on; never: it is broken.

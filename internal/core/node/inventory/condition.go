@@ -1,13 +1,11 @@
 package inventory
 
 import (
-	"fmt"
-
 	"sluice.dev/sluice/internal/core/health"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node/record"
-	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/timeline"
 )
 
 // Condition is why a slice is not sold although it is there: it is quarantined, or its GPU fails. Durable.
@@ -28,7 +26,7 @@ func (c *Condition) Healthy() bool { return !c.Quarantined && c.Fault == nil }
 func (c *Condition) Explain() string {
 	why := c.Why
 	if c.Since != 0 {
-		why += ", since " + Clock(c.Since)
+		why += ", since " + timeline.Clock(c.Since)
 	}
 	if !c.Holder.Zero() {
 		why += "; it is sold again once they are gone"
@@ -45,28 +43,4 @@ func (c *Condition) Hash(id job.SliceID) (sum uint64) {
 		sum += c.Fault.Mix(record.Hash(record.TagFault).Text(string(id))).Sum()
 	}
 	return sum
-}
-
-// Describe says in words what a reservation does to its time.
-func Describe(r *protocol.Reservation) string {
-	until := "until further notice"
-	if r.End != quantity.Never {
-		until = "until " + Clock(r.End)
-	}
-	who := ""
-	switch {
-	case r.Job != "":
-		who = " for job " + string(r.Job)
-	case r.Source != "":
-		who = " for " + r.Source
-	}
-	return fmt.Sprintf("taken (%v)%s from %s %s", r.Kind, who, Clock(r.Start), until)
-}
-
-// Clock is an instant for people, in UTC.
-func Clock(t quantity.Instant) string {
-	if t == quantity.Never {
-		return "no end"
-	}
-	return t.Time().Format("2006-01-02T15:04:05.000Z07:00")
 }

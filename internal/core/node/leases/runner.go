@@ -178,7 +178,7 @@ func (u *Runner) obstacle(now quantity.Instant, l *Lease) (why string) {
 	}
 	u.leases.each(l, func(s *inventory.Slice) {
 		if r, held := s.HeldBy(now); held {
-			why = string(s.ID()) + ": " + inventory.Describe(&r)
+			why = string(s.ID()) + ": " + timeline.Describe(&r)
 		}
 		if !s.Present() {
 			why = string(s.ID()) + " is not there any more"
@@ -395,7 +395,7 @@ func (u *Runner) Unextendable(now quantity.Instant, in *protocol.Message, e *pro
 	case now >= t.End:
 		why = "the lease is over"
 	case e.End <= t.End:
-		why = "the lease ends at " + inventory.Clock(t.End) + ", which is not earlier"
+		why = "the lease ends at " + timeline.Clock(t.End) + ", which is not earlier"
 	case e.Range.From != t.Range.From || e.Range.To < t.Range.To:
 		why = "it does not go on from " + t.Range.String()
 	case l.Stuck() || l.why != "":
@@ -407,7 +407,7 @@ func (u *Runner) Unextendable(now quantity.Instant, in *protocol.Message, e *pro
 			if w, ok := s.Usable(); !ok {
 				why = w
 			} else if r, ok := s.Free(now, t.End, e.End, t.Job); !ok {
-				why = inventory.Describe(&r)
+				why = timeline.Describe(&r)
 			}
 		})
 	}
@@ -468,7 +468,7 @@ func (u *Runner) Truncate(now quantity.Instant, s *inventory.Slice, r *protocol.
 	}
 	for _, c := range u.Truncations(now, s, r) {
 		if c.Withdrawn {
-			u.endUnstarted(now, c.Lease, "withdrawn: "+cause+" from "+inventory.Clock(c.End), out)
+			u.endUnstarted(now, c.Lease, "withdrawn: "+cause+" from "+timeline.Clock(c.End), out)
 			continue
 		}
 		u.record.Fact(out, protocol.Fact{Kind: protocol.Truncated, Token: c.terms.Token, Job: c.terms.Job,

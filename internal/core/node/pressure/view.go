@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/node/leases"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/timeline"
 )
 
 // Strain is the host's memory in numbers, and what was done about it.
@@ -144,7 +145,7 @@ func (p *Pressure) Explain(l *leases.Lease) string {
 	if stand.Since == 0 && !stand.Reclaimed {
 		return ""
 	}
-	since, ends := inventory.Clock(stand.Since), inventory.Clock(stand.Since.Add(p.lock.Config().Timer))
+	since, ends := timeline.Clock(stand.Since), timeline.Clock(stand.Since.Add(p.lock.Config().Timer))
 	switch {
 	case stand.Reclaimed:
 		return "ended: " + l.Why()

@@ -26,11 +26,11 @@ func check(now quantity.Instant, r *protocol.Reservation, past time.Duration) er
 	length := r.End.Sub(r.Start)
 	switch {
 	case r.End <= r.Start:
-		problem("it ends at %s, which is not after its start at %s", inventory.Clock(r.End), inventory.Clock(r.Start))
+		problem("it ends at %s, which is not after its start at %s", timeline.Clock(r.End), timeline.Clock(r.Start))
 	case r.Every == 0 && r.End <= now:
-		problem("it ended at %s, and it is %s now", inventory.Clock(r.End), inventory.Clock(now))
+		problem("it ended at %s, and it is %s now", timeline.Clock(r.End), timeline.Clock(now))
 	case r.Every == 0 && now.Sub(r.Start) > past:
-		problem("it starts at %s, %v ago; start it now or later", inventory.Clock(r.Start), now.Sub(r.Start))
+		problem("it starts at %s, %v ago; start it now or later", timeline.Clock(r.Start), now.Sub(r.Start))
 	}
 	switch {
 	case !r.Calendar.None():

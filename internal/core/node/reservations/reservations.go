@@ -370,7 +370,7 @@ func (b *Reservations) unplaceable(now quantity.Instant, s *inventory.Slice, r *
 		return why
 	}
 	if q, ok := s.Free(now, max(now, r.Start), r.End, r.Job); !ok {
-		return inventory.Describe(&q)
+		return timeline.Describe(&q)
 	}
 	return ""
 }

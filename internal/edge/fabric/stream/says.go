@@ -19,6 +19,9 @@ func allowed(machine job.NodeID, m *protocol.Message) bool {
 	switch m.To.Role {
 	case protocol.Zone:
 		return toZone(machine, m)
+	case protocol.Person: // an answer to who asked it at the head
+		_, ok := m.Body.(*protocol.Receipt)
+		return ok && m.Kind == protocol.Reply
 	case protocol.Gate:
 		stock, ok := m.Body.(*protocol.Stock)
 		return ok && m.Kind == protocol.Inventory && !slices.ContainsFunc(stock.Slices, func(s protocol.Slice) bool {

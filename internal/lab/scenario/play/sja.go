@@ -90,7 +90,7 @@ func playProtocol(ctx context.Context, on stage) (quantity.Instant, bool, error)
 	}
 	slices.SortStableFunc(*on.reclaims, func(a, b status.ReclaimStep) int { return cmp.Compare(a.At, b.At) })
 	for _, z := range zones {
-		e := z.Ends()
+		_, e := z.Learned()
 		on.market.Kept, on.market.CutShort = on.market.Kept+e.Kept.N, on.market.CutShort+e.Kept.Cut
 	}
 	err = errors.Join(err, host.refused)

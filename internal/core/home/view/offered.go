@@ -1,0 +1,38 @@
+package view
+
+import (
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/timeline"
+)
+
+// Offered lists the slices that nodes have offered, by capacity, then id, as their nodes told last: of a node in another process nobody
+// here knows more.
+func (v *View) Offered(now quantity.Instant) []status.Slice {
+	out := make([]status.Slice, 0, len(v.floor.Slices()))
+	for _, s := range v.floor.Slices() {
+		out = append(out, offered(now, v.slices.Seen(s)))
+	}
+	return out
+}
+
+// offered says what a slice is doing by its node's view.
+func offered(now quantity.Instant, told *protocol.SliceView) status.Slice {
+	s := status.Slice{Slice: told.Slice, Node: told.Node, State: "idle", Reservations: told.Reserved}
+	for i := range told.Reserved {
+		r := &told.Reserved[i]
+		if _, hit := timeline.Overlap(r, now, now+1); !hit {
+			continue
+		}
+		if r.Kind == protocol.ForLease {
+			s.State, s.Reason, s.Job, s.Until = "running", "", r.Job, r.End
+			break // whatever else is reserved waits for it
+		}
+		s.State, s.Reason = "reserved", timeline.Describe(r)
+	}
+	if !told.Usable {
+		s.State, s.Reason = "unconfirmed", told.Why
+	}
+	return s
+}
