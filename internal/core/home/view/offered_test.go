@@ -24,14 +24,14 @@ func TestWhatASliceIsDoingAsItsNodeTold(t *testing.T) {
 		runs          job.ID
 		until         quantity.Instant
 	}{
-		"nothing":                {state: "idle"},
-		"what is over":           {reserved: []protocol.Reservation{around(protocol.ForDrain, -time.Hour, 0)}, state: "idle"},
-		"what is to come":        {reserved: []protocol.Reservation{around(protocol.ForLease, time.Nanosecond, time.Hour)}, state: "idle"},
-		"a drain":                {reserved: []protocol.Reservation{around(protocol.ForDrain, 0, time.Hour)}, state: "reserved", reason: "drain"},
-		"a lease":                {reserved: []protocol.Reservation{lease}, state: "running", runs: "a", until: lease.End},
-		"a drain behind it":      {reserved: []protocol.Reservation{lease, around(protocol.ForDrain, 0, time.Hour)},
+		"nothing":         {state: "idle"},
+		"what is over":    {reserved: []protocol.Reservation{around(protocol.ForDrain, -time.Hour, 0)}, state: "idle"},
+		"what is to come": {reserved: []protocol.Reservation{around(protocol.ForLease, time.Nanosecond, time.Hour)}, state: "idle"},
+		"a drain":         {reserved: []protocol.Reservation{around(protocol.ForDrain, 0, time.Hour)}, state: "reserved", reason: "drain"},
+		"a lease":         {reserved: []protocol.Reservation{lease}, state: "running", runs: "a", until: lease.End},
+		"a drain behind it": {reserved: []protocol.Reservation{lease, around(protocol.ForDrain, 0, time.Hour)},
 			state: "running", runs: "a", until: lease.End},
-		"a drain ahead of it":    {reserved: []protocol.Reservation{around(protocol.ForDrain, -time.Hour, time.Hour), lease},
+		"a drain ahead of it": {reserved: []protocol.Reservation{around(protocol.ForDrain, -time.Hour, time.Hour), lease},
 			state: "running", runs: "a", until: lease.End},
 		"one that can't be used": {broken: true, state: "unconfirmed", reason: "it is broken"},
 	} {
