@@ -87,7 +87,7 @@ func TestARenameIsWhole(t *testing.T) {
 			}
 		}, "old\n"},
 		{"while the file is written", func(r *rig) {
-			if err := os.Mkdir(filepath.Join(r.dir, ".names.tmp"), 0o700); err != nil { // nothing can be written there
+			if err := os.MkdirAll(filepath.Join(r.dir, "names.tmp", "x"), 0o700); err != nil { // nothing can be written there
 				t.Fatal(err)
 			}
 		}, "old\n"},
@@ -112,7 +112,7 @@ func TestARenameIsWhole(t *testing.T) {
 				t.Errorf("it keeps %q, want %q", got, c.want)
 			}
 			r.before = nil
-			if err := os.Remove(filepath.Join(r.dir, ".names.tmp")); err != nil && !errors.Is(err, os.ErrNotExist) {
+			if err := os.RemoveAll(filepath.Join(r.dir, "names.tmp")); err != nil {
 				t.Fatal(err)
 			}
 			for _, names := range [][]job.NodeID{{"old"}, {"old", "new"}, {"old", "new"}, {"new", "old"}} {

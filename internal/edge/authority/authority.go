@@ -29,6 +29,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 )
 
 // Files of the directory.
@@ -135,10 +136,10 @@ func (a *Authority) begin(now time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := replace(filepath.Join(a.dir, rootFile), text); err != nil {
+	if err := durable.Replace(filepath.Join(a.dir, rootFile), text, 0o600); err != nil {
 		return nil, err
 	}
-	return text, syncDirectory(filepath.Dir(a.dir)) // the directory itself is new
+	return text, durable.SyncDirectory(filepath.Dir(a.dir)) // the directory itself is new
 }
 
 // ours refuses a file or a directory that others may write.
@@ -235,7 +236,7 @@ func (a *Authority) change(f func(m *members) error) error {
 	if err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(a.dir, membersFile), text); err != nil {
+	if err := durable.Replace(filepath.Join(a.dir, membersFile), text, 0o600); err != nil {
 		return fmt.Errorf("keep who has joined: %w", err)
 	}
 	a.members = next
@@ -311,32 +312,4 @@ func keyOf(public any) (string, error) {
 	}
 	sum := sha256.Sum256(der)
 	return hex.EncodeToString(sum[:]), nil
-}
-
-// replace writes a file whole and durably, readable for its owner alone: after a crash it is the old one or the new one.
-func replace(path string, text []byte) (err error) {
-	temp := path + ".tmp"
-	if err = os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have another mode
-		return err
-	}
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(temp))
-	}
-	if err := os.Rename(temp, path); err != nil {
-		return err
-	}
-	return syncDirectory(filepath.Dir(path))
-}
-
-func syncDirectory(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -16,6 +16,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 )
 
 // nameFile is a Journal as JSON. It lies in the journal's directory, so that it is lost or restored together with the journal.
@@ -73,25 +74,9 @@ func nameOfJournal(dir string) (j Journal, keep func() error, err error) {
 // writeName makes the file durable before the journal has one of its own, since a journal without a name counts as one from before names.
 // A temporary file that a crash leaves begins with nameFile too, so that it is not taken for the journal's.
 func writeName(path string, j Journal) error {
-	dir := filepath.Dir(path)
 	text, err := json.Marshal(j)
-	if err = errors.Join(err, os.MkdirAll(dir, 0o700)); err != nil {
+	if err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700)); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(text, '\n'))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(path+".tmp", path); err != nil {
-		return err
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.Replace(path, append(text, '\n'), 0o600)
 }

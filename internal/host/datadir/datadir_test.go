@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 )
 
 func TestUnknownDataIsNotTouched(t *testing.T) {
@@ -42,7 +43,7 @@ func TestUnknownDataIsNotTouched(t *testing.T) {
 func TestNewDirectoryIsBegun(t *testing.T) {
 	at := t.TempDir()
 	// As a death between the lock and the format leaves it.
-	for _, n := range []string{lockName, formatTemp} {
+	for _, n := range []string{lockName, formatName + durable.Temporary, earlierTemp} {
 		if err := os.WriteFile(filepath.Join(at, n), []byte("slu"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 )
 
 // Dir is a data directory that this process has taken: no other has it until Close.
@@ -83,7 +84,7 @@ func (d *Dir) KeepNames(names []job.NodeID, log *slog.Logger) error {
 	for _, name := range names {
 		text.WriteString(string(name) + "\n")
 	}
-	if err := replaceFile(filepath.Join(d.path, namesName), filepath.Join(d.path, namesTemp), text.String(), 0o644); err != nil {
+	if err := durable.Replace(filepath.Join(d.path, namesName), []byte(text.String()), 0o644); err != nil {
 		return fmt.Errorf("keep the machine's name: %w", err)
 	}
 	if n := len(names); n > 1 {

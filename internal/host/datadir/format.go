@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 )
 
 // Folders of the data directory that the daemon uses; the executor has its own.
@@ -22,7 +23,8 @@ const (
 
 const (
 	formatName = "FORMAT"
-	formatTemp = ".FORMAT.tmp"
+	// earlierTemp is what an earlier build, when its first start is cut off, leaves instead of one of durable.Replace.
+	earlierTemp = ".FORMAT.tmp"
 	// format names what is in a data directory of this build. Any change of a fact raises the number, so that an older
 	// build, which would drop what it does not know, refuses the directory untouched.
 	format = "sluice data 9"
@@ -67,7 +69,7 @@ func checkFormat(dir string) (known bool, err error) {
 		return false, fmt.Errorf("look at the data directory: %w", err)
 	}
 	for _, e := range list {
-		if e.Name() != lockName && e.Name() != formatTemp {
+		if !slices.Contains([]string{lockName, formatName + durable.Temporary, earlierTemp}, e.Name()) {
 			return false, errkind.Errorf(errkind.Unsupported,
 				"%s holds %q but no %s file, so it is not a data directory: name an empty or a new one; nothing was changed",
 				dir, e.Name(), formatName)
@@ -78,28 +80,8 @@ func checkFormat(dir string) (known bool, err error) {
 
 // writeFormat is durable before anything else is stored: a directory with data always says what it holds.
 func writeFormat(dir, format string) error {
-	if err := replaceFile(filepath.Join(dir, formatName), filepath.Join(dir, formatTemp), format+"\n", 0o644); err != nil {
+	if err := durable.Replace(filepath.Join(dir, formatName), []byte(format+"\n"), 0o644); err != nil {
 		return fmt.Errorf("begin the data directory: %w", err)
 	}
 	return nil
-}
-
-// replaceFile writes a small file of the data directory whole and durably: after a crash it is the old one or the new one.
-func replaceFile(path, temp, text string, mode os.FileMode) error {
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err = os.Rename(temp, path); err != nil {
-		return err
-	}
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -22,11 +22,8 @@ import (
 // the name, whatever the host is called later, and every earlier one: a rename writes this one file and nothing else, and old names are
 // replaced by the present one wherever they are read (docs/adr/0058-names.md).
 
-const (
-	// namesName has one name a line, the oldest first; the last one is the present one.
-	namesName = "names"
-	namesTemp = ".names.tmp"
-)
+// namesName has one name a line, the oldest first; the last one is the present one.
+const namesName = "names"
 
 // KeptNames are all names that the machine has had in a data directory, the oldest first; none in a new one. A directory of an earlier
 // format has no list: the first fact of a node in its journal tells the only name. nodes is how many nodes the daemon is to have:

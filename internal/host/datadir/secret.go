@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 )
 
 // TokenFile is the file in a data directory with the token that opens its daemon to others than its own user.
@@ -61,9 +62,5 @@ func Secret(path, otherwise string) ([]byte, error) {
 func makeSecret(path string) ([]byte, error) {
 	secret := make([]byte, secretBytes)
 	_, _ = rand.Read(secret) // never fails (package crypto/rand)
-	temp := path + ".tmp"
-	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) { // others may be able to read it
-		return nil, err
-	}
-	return secret, replaceFile(path, temp, hex.EncodeToString(secret), 0o600)
+	return secret, durable.Replace(path, []byte(hex.EncodeToString(secret)), 0o600)
 }

@@ -1,6 +1,6 @@
 // Package durable is the one place where a file of a run directory, of what is published from it, or of a store in a directory, is made to
-// outlast a power cut. It knows nothing of their content; it is separate so that a test can know what was synced when (package power models
-// a power cut to check it).
+// outlast a power cut; small files that others keep are replaced here too. It knows nothing of their content; it is separate so that a test
+// can know what was synced when (package power models a power cut to check it).
 package durable
 
 import "os"
