@@ -61,8 +61,13 @@ type Authority struct {
 	members members
 }
 
+// membersVersion is that of the members' file. Any change of what it means raises it, so that an earlier build, which would drop what it
+// doesn't know, refuses the file untouched.
+const membersVersion = 1
+
 // members is the content of its file. Invariant: of machines with one name at most the last is not removed; their numbers ascend.
 type members struct {
+	Version  int       `json:"version"`
 	Tokens   []token   `json:"tokens"`
 	Machines []Machine `json:"machines"`
 }
@@ -220,7 +225,21 @@ func (a *Authority) read() error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(text, &a.members); err != nil {
+	// The version first: a newer file may have another form.
+	var is struct {
+		Version int `json:"version"`
+	}
+	if err = json.Unmarshal(text, &is); err == nil && is.Version > membersVersion {
+		return errkind.Errorf(errkind.Unsupported, "%s is of version %d, and this build knows versions up to %d: use the build that "+
+			"wrote it; nothing was changed", path, is.Version, membersVersion)
+	}
+	if err == nil && is.Version != membersVersion {
+		err = fmt.Errorf("its version is %d", is.Version)
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &a.members)
+	}
+	if err != nil {
 		return errkind.Errorf(errkind.Corrupt, "%s is damaged: restore it from a copy of the data directory: %w", path, err)
 	}
 	return nil
@@ -228,7 +247,7 @@ func (a *Authority) read() error {
 
 // change applies f to a copy of who has joined, and keeps it once that is durable.
 func (a *Authority) change(f func(m *members) error) error {
-	next := members{Tokens: slices.Clone(a.members.Tokens), Machines: slices.Clone(a.members.Machines)}
+	next := members{Version: membersVersion, Tokens: slices.Clone(a.members.Tokens), Machines: slices.Clone(a.members.Machines)}
 	if err := f(&next); err != nil {
 		return err
 	}
