@@ -314,7 +314,7 @@ func binary(name string) (float64, error) {
 		case strings.Contains(with, "nats"):
 			use = "s, _ := x0.NewServer(&x0.Options{}); go s.Start(); c, _ := x1.Connect(\"\", x1.InProcessServer(s)); _ = c\n"
 		case with != "":
-			use = "h := x0.NewHead(x0.HeadOptions{}); _, k := h.Handler(); _ = k; m := x0.Join(x0.MemberOptions{}); _ = m\n"
+			use = "h := x0.NewHead(x0.HeadOptions{}); _, k := h.Handler(nil); _ = k; m := x0.Join(x0.MemberOptions{}); _ = m\n"
 		}
 		text += ")\nfunc main() {\n" + use + "_, _ = cli.Main(cli.Deps{Open: daemon.Open}), 0\n}\n"
 		if err := os.WriteFile(filepath.Join(src, "main.go"), []byte(text), 0o644); err != nil {

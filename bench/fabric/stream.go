@@ -38,7 +38,7 @@ func newStreamHead(_ []string, addr string, got func([]byte)) (head, error) {
 	if err := h.Attach(zone, func(m protocol.Message) { got(payload(m)) }); err != nil {
 		return nil, err
 	}
-	path, handler := h.Handler()
+	path, handler := h.Handler(nil)
 	mux := http.NewServeMux()
 	mux.Handle(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := r.TLS.PeerCertificates[0].Subject.CommonName

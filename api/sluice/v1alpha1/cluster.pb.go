@@ -22,6 +22,355 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type JoinRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The secret of the token, which the caller shows only to who has proved to be the head that made it.
+	Secret []byte `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
+	// The name by which the machine is to be known.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// A request for a certificate (PKCS #10, DER) by the machine's key.
+	Request       []byte `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinRequest) Reset() {
+	*x = JoinRequest{}
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinRequest) ProtoMessage() {}
+
+func (x *JoinRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinRequest.ProtoReflect.Descriptor instead.
+func (*JoinRequest) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *JoinRequest) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+func (x *JoinRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *JoinRequest) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+type JoinResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The machine's certificate, and that of the cluster's root which has signed it (X.509, DER).
+	Certificate []byte `protobuf:"bytes,1,opt,name=certificate,proto3" json:"certificate,omitempty"`
+	Root        []byte `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`
+	// The machine's number, by which its tokens of subjobs are known from those of all others.
+	Number        uint32 `protobuf:"varint,3,opt,name=number,proto3" json:"number,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinResponse) Reset() {
+	*x = JoinResponse{}
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinResponse) ProtoMessage() {}
+
+func (x *JoinResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
+func (*JoinResponse) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *JoinResponse) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *JoinResponse) GetRoot() []byte {
+	if x != nil {
+		return x.Root
+	}
+	return nil
+}
+
+func (x *JoinResponse) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+type RenewRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A request for a certificate (PKCS #10, DER) by the machine's key.
+	Request       []byte `protobuf:"bytes,1,opt,name=request,proto3" json:"request,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RenewRequest) Reset() {
+	*x = RenewRequest{}
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RenewRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RenewRequest) ProtoMessage() {}
+
+func (x *RenewRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
+func (*RenewRequest) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *RenewRequest) GetRequest() []byte {
+	if x != nil {
+		return x.Request
+	}
+	return nil
+}
+
+type SettingsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettingsRequest) Reset() {
+	*x = SettingsRequest{}
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettingsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettingsRequest) ProtoMessage() {}
+
+func (x *SettingsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettingsRequest.ProtoReflect.Descriptor instead.
+func (*SettingsRequest) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{3}
+}
+
+// SettingsResponse is what is the same for the machine's whole node. A field that is not set has the default of the machine's build.
+type SettingsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The zone that the node's slices are offered to.
+	Zone string `protobuf:"bytes,1,opt,name=zone,proto3" json:"zone,omitempty"`
+	// How far ahead a gap without a known end is offered.
+	Horizon *durationpb.Duration `protobuf:"bytes,2,opt,name=horizon,proto3" json:"horizon,omitempty"`
+	// The mechanism of the market by its name, and its settings as JSON.
+	Mechanism         string `protobuf:"bytes,3,opt,name=mechanism,proto3" json:"mechanism,omitempty"`
+	MechanismSettings []byte `protobuf:"bytes,4,opt,name=mechanism_settings,json=mechanismSettings,proto3" json:"mechanism_settings,omitempty"`
+	// Where work directories, outputs and checkpoints lie, as a daemon's store is configured.
+	Store         *StoreSettings `protobuf:"bytes,5,opt,name=store,proto3" json:"store,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SettingsResponse) Reset() {
+	*x = SettingsResponse{}
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SettingsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SettingsResponse) ProtoMessage() {}
+
+func (x *SettingsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SettingsResponse.ProtoReflect.Descriptor instead.
+func (*SettingsResponse) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SettingsResponse) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *SettingsResponse) GetHorizon() *durationpb.Duration {
+	if x != nil {
+		return x.Horizon
+	}
+	return nil
+}
+
+func (x *SettingsResponse) GetMechanism() string {
+	if x != nil {
+		return x.Mechanism
+	}
+	return ""
+}
+
+func (x *SettingsResponse) GetMechanismSettings() []byte {
+	if x != nil {
+		return x.MechanismSettings
+	}
+	return nil
+}
+
+func (x *SettingsResponse) GetStore() *StoreSettings {
+	if x != nil {
+		return x.Store
+	}
+	return nil
+}
+
+type StoreSettings struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The kind of the store, and what it needs as JSON.
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Spec []byte `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
+	// Whose objects are the cluster's, where several share the store.
+	Owner         string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoreSettings) Reset() {
+	*x = StoreSettings{}
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoreSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoreSettings) ProtoMessage() {}
+
+func (x *StoreSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoreSettings.ProtoReflect.Descriptor instead.
+func (*StoreSettings) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *StoreSettings) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *StoreSettings) GetSpec() []byte {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *StoreSettings) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
 // Frame is what travels on a link at once. An empty one is ignored.
 type Frame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -35,7 +384,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[0]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -47,7 +396,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[0]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -60,7 +409,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{0}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Frame) GetHello() *Hello {
@@ -99,7 +448,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[1]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -111,7 +460,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[1]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -124,7 +473,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{1}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Hello) GetOldest() uint32 {
@@ -162,7 +511,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[2]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -174,7 +523,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[2]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -187,7 +536,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{2}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Beat) GetSent() *timestamppb.Timestamp {
@@ -215,7 +564,28 @@ var File_sluice_v1alpha1_cluster_proto protoreflect.FileDescriptor
 
 const file_sluice_v1alpha1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x1dsluice/v1alpha1/cluster.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"|\n" +
+	"\x1dsluice/v1alpha1/cluster.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"S\n" +
+	"\vJoinRequest\x12\x16\n" +
+	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\arequest\x18\x03 \x01(\fR\arequest\"\\\n" +
+	"\fJoinResponse\x12 \n" +
+	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x12\n" +
+	"\x04root\x18\x02 \x01(\fR\x04root\x12\x16\n" +
+	"\x06number\x18\x03 \x01(\rR\x06number\"(\n" +
+	"\fRenewRequest\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\fR\arequest\"\x11\n" +
+	"\x0fSettingsRequest\"\xde\x01\n" +
+	"\x10SettingsResponse\x12\x12\n" +
+	"\x04zone\x18\x01 \x01(\tR\x04zone\x123\n" +
+	"\ahorizon\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\ahorizon\x12\x1c\n" +
+	"\tmechanism\x18\x03 \x01(\tR\tmechanism\x12-\n" +
+	"\x12mechanism_settings\x18\x04 \x01(\fR\x11mechanismSettings\x124\n" +
+	"\x05store\x18\x05 \x01(\v2\x1e.sluice.v1alpha1.StoreSettingsR\x05store\"M\n" +
+	"\rStoreSettings\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
+	"\x04spec\x18\x02 \x01(\fR\x04spec\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner\"|\n" +
 	"\x05Frame\x12,\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.sluice.v1alpha1.HelloR\x05hello\x12\x1a\n" +
 	"\bmessages\x18\x02 \x03(\fR\bmessages\x12)\n" +
@@ -227,9 +597,12 @@ const file_sluice_v1alpha1_cluster_proto_rawDesc = "" +
 	"\x04Beat\x12.\n" +
 	"\x04sent\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04sent\x120\n" +
 	"\x05heard\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05heard\x12+\n" +
-	"\x03ago\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ago2L\n" +
+	"\x03ago\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ago2\xa9\x02\n" +
 	"\x0eClusterService\x12:\n" +
-	"\x04Link\x12\x16.sluice.v1alpha1.Frame\x1a\x16.sluice.v1alpha1.Frame(\x010\x01B6Z4sluice.dev/sluice/api/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
+	"\x04Link\x12\x16.sluice.v1alpha1.Frame\x1a\x16.sluice.v1alpha1.Frame(\x010\x01\x12C\n" +
+	"\x04Join\x12\x1c.sluice.v1alpha1.JoinRequest\x1a\x1d.sluice.v1alpha1.JoinResponse\x12E\n" +
+	"\x05Renew\x12\x1d.sluice.v1alpha1.RenewRequest\x1a\x1d.sluice.v1alpha1.JoinResponse\x12O\n" +
+	"\bSettings\x12 .sluice.v1alpha1.SettingsRequest\x1a!.sluice.v1alpha1.SettingsResponseB6Z4sluice.dev/sluice/api/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
 
 var (
 	file_sluice_v1alpha1_cluster_proto_rawDescOnce sync.Once
@@ -243,27 +616,41 @@ func file_sluice_v1alpha1_cluster_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_cluster_proto_rawDescData
 }
 
-var file_sluice_v1alpha1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_sluice_v1alpha1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_sluice_v1alpha1_cluster_proto_goTypes = []any{
-	(*Frame)(nil),                 // 0: sluice.v1alpha1.Frame
-	(*Hello)(nil),                 // 1: sluice.v1alpha1.Hello
-	(*Beat)(nil),                  // 2: sluice.v1alpha1.Beat
-	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 4: google.protobuf.Duration
+	(*JoinRequest)(nil),           // 0: sluice.v1alpha1.JoinRequest
+	(*JoinResponse)(nil),          // 1: sluice.v1alpha1.JoinResponse
+	(*RenewRequest)(nil),          // 2: sluice.v1alpha1.RenewRequest
+	(*SettingsRequest)(nil),       // 3: sluice.v1alpha1.SettingsRequest
+	(*SettingsResponse)(nil),      // 4: sluice.v1alpha1.SettingsResponse
+	(*StoreSettings)(nil),         // 5: sluice.v1alpha1.StoreSettings
+	(*Frame)(nil),                 // 6: sluice.v1alpha1.Frame
+	(*Hello)(nil),                 // 7: sluice.v1alpha1.Hello
+	(*Beat)(nil),                  // 8: sluice.v1alpha1.Beat
+	(*durationpb.Duration)(nil),   // 9: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
 }
 var file_sluice_v1alpha1_cluster_proto_depIdxs = []int32{
-	1, // 0: sluice.v1alpha1.Frame.hello:type_name -> sluice.v1alpha1.Hello
-	2, // 1: sluice.v1alpha1.Frame.beat:type_name -> sluice.v1alpha1.Beat
-	3, // 2: sluice.v1alpha1.Beat.sent:type_name -> google.protobuf.Timestamp
-	3, // 3: sluice.v1alpha1.Beat.heard:type_name -> google.protobuf.Timestamp
-	4, // 4: sluice.v1alpha1.Beat.ago:type_name -> google.protobuf.Duration
-	0, // 5: sluice.v1alpha1.ClusterService.Link:input_type -> sluice.v1alpha1.Frame
-	0, // 6: sluice.v1alpha1.ClusterService.Link:output_type -> sluice.v1alpha1.Frame
-	6, // [6:7] is the sub-list for method output_type
-	5, // [5:6] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	9,  // 0: sluice.v1alpha1.SettingsResponse.horizon:type_name -> google.protobuf.Duration
+	5,  // 1: sluice.v1alpha1.SettingsResponse.store:type_name -> sluice.v1alpha1.StoreSettings
+	7,  // 2: sluice.v1alpha1.Frame.hello:type_name -> sluice.v1alpha1.Hello
+	8,  // 3: sluice.v1alpha1.Frame.beat:type_name -> sluice.v1alpha1.Beat
+	10, // 4: sluice.v1alpha1.Beat.sent:type_name -> google.protobuf.Timestamp
+	10, // 5: sluice.v1alpha1.Beat.heard:type_name -> google.protobuf.Timestamp
+	9,  // 6: sluice.v1alpha1.Beat.ago:type_name -> google.protobuf.Duration
+	6,  // 7: sluice.v1alpha1.ClusterService.Link:input_type -> sluice.v1alpha1.Frame
+	0,  // 8: sluice.v1alpha1.ClusterService.Join:input_type -> sluice.v1alpha1.JoinRequest
+	2,  // 9: sluice.v1alpha1.ClusterService.Renew:input_type -> sluice.v1alpha1.RenewRequest
+	3,  // 10: sluice.v1alpha1.ClusterService.Settings:input_type -> sluice.v1alpha1.SettingsRequest
+	6,  // 11: sluice.v1alpha1.ClusterService.Link:output_type -> sluice.v1alpha1.Frame
+	1,  // 12: sluice.v1alpha1.ClusterService.Join:output_type -> sluice.v1alpha1.JoinResponse
+	1,  // 13: sluice.v1alpha1.ClusterService.Renew:output_type -> sluice.v1alpha1.JoinResponse
+	4,  // 14: sluice.v1alpha1.ClusterService.Settings:output_type -> sluice.v1alpha1.SettingsResponse
+	11, // [11:15] is the sub-list for method output_type
+	7,  // [7:11] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_cluster_proto_init() }
@@ -277,7 +664,7 @@ func file_sluice_v1alpha1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_cluster_proto_rawDesc), len(file_sluice_v1alpha1_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -34,6 +34,12 @@ const (
 const (
 	// ClusterServiceLinkProcedure is the fully-qualified name of the ClusterService's Link RPC.
 	ClusterServiceLinkProcedure = "/sluice.v1alpha1.ClusterService/Link"
+	// ClusterServiceJoinProcedure is the fully-qualified name of the ClusterService's Join RPC.
+	ClusterServiceJoinProcedure = "/sluice.v1alpha1.ClusterService/Join"
+	// ClusterServiceRenewProcedure is the fully-qualified name of the ClusterService's Renew RPC.
+	ClusterServiceRenewProcedure = "/sluice.v1alpha1.ClusterService/Renew"
+	// ClusterServiceSettingsProcedure is the fully-qualified name of the ClusterService's Settings RPC.
+	ClusterServiceSettingsProcedure = "/sluice.v1alpha1.ClusterService/Settings"
 )
 
 // ClusterServiceClient is a client for the sluice.v1alpha1.ClusterService service.
@@ -41,6 +47,13 @@ type ClusterServiceClient interface {
 	// Link carries messages between a machine, which calls, and its head, both ways for as long as both live. The first frame of either side
 	// is its hello. A machine that calls again ends its earlier link.
 	Link(context.Context) *connect.BidiStreamForClient[v1alpha1.Frame, v1alpha1.Frame]
+	// Join takes a machine into the cluster by a token, and gives it a certificate. It is the only call without one. The same machine may
+	// repeat it with the same key until the token lapses.
+	Join(context.Context, *connect.Request[v1alpha1.JoinRequest]) (*connect.Response[v1alpha1.JoinResponse], error)
+	// Renew gives a machine its next certificate, for the key that it has joined with.
+	Renew(context.Context, *connect.Request[v1alpha1.RenewRequest]) (*connect.Response[v1alpha1.JoinResponse], error)
+	// Settings are those that a node of the cluster needs before it begins.
+	Settings(context.Context, *connect.Request[v1alpha1.SettingsRequest]) (*connect.Response[v1alpha1.SettingsResponse], error)
 }
 
 // NewClusterServiceClient constructs a client for the sluice.v1alpha1.ClusterService service. By
@@ -60,12 +73,33 @@ func NewClusterServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 			connect.WithSchema(clusterServiceMethods.ByName("Link")),
 			connect.WithClientOptions(opts...),
 		),
+		join: connect.NewClient[v1alpha1.JoinRequest, v1alpha1.JoinResponse](
+			httpClient,
+			baseURL+ClusterServiceJoinProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("Join")),
+			connect.WithClientOptions(opts...),
+		),
+		renew: connect.NewClient[v1alpha1.RenewRequest, v1alpha1.JoinResponse](
+			httpClient,
+			baseURL+ClusterServiceRenewProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("Renew")),
+			connect.WithClientOptions(opts...),
+		),
+		settings: connect.NewClient[v1alpha1.SettingsRequest, v1alpha1.SettingsResponse](
+			httpClient,
+			baseURL+ClusterServiceSettingsProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("Settings")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
 // clusterServiceClient implements ClusterServiceClient.
 type clusterServiceClient struct {
-	link *connect.Client[v1alpha1.Frame, v1alpha1.Frame]
+	link     *connect.Client[v1alpha1.Frame, v1alpha1.Frame]
+	join     *connect.Client[v1alpha1.JoinRequest, v1alpha1.JoinResponse]
+	renew    *connect.Client[v1alpha1.RenewRequest, v1alpha1.JoinResponse]
+	settings *connect.Client[v1alpha1.SettingsRequest, v1alpha1.SettingsResponse]
 }
 
 // Link calls sluice.v1alpha1.ClusterService.Link.
@@ -73,11 +107,33 @@ func (c *clusterServiceClient) Link(ctx context.Context) *connect.BidiStreamForC
 	return c.link.CallBidiStream(ctx)
 }
 
+// Join calls sluice.v1alpha1.ClusterService.Join.
+func (c *clusterServiceClient) Join(ctx context.Context, req *connect.Request[v1alpha1.JoinRequest]) (*connect.Response[v1alpha1.JoinResponse], error) {
+	return c.join.CallUnary(ctx, req)
+}
+
+// Renew calls sluice.v1alpha1.ClusterService.Renew.
+func (c *clusterServiceClient) Renew(ctx context.Context, req *connect.Request[v1alpha1.RenewRequest]) (*connect.Response[v1alpha1.JoinResponse], error) {
+	return c.renew.CallUnary(ctx, req)
+}
+
+// Settings calls sluice.v1alpha1.ClusterService.Settings.
+func (c *clusterServiceClient) Settings(ctx context.Context, req *connect.Request[v1alpha1.SettingsRequest]) (*connect.Response[v1alpha1.SettingsResponse], error) {
+	return c.settings.CallUnary(ctx, req)
+}
+
 // ClusterServiceHandler is an implementation of the sluice.v1alpha1.ClusterService service.
 type ClusterServiceHandler interface {
 	// Link carries messages between a machine, which calls, and its head, both ways for as long as both live. The first frame of either side
 	// is its hello. A machine that calls again ends its earlier link.
 	Link(context.Context, *connect.BidiStream[v1alpha1.Frame, v1alpha1.Frame]) error
+	// Join takes a machine into the cluster by a token, and gives it a certificate. It is the only call without one. The same machine may
+	// repeat it with the same key until the token lapses.
+	Join(context.Context, *connect.Request[v1alpha1.JoinRequest]) (*connect.Response[v1alpha1.JoinResponse], error)
+	// Renew gives a machine its next certificate, for the key that it has joined with.
+	Renew(context.Context, *connect.Request[v1alpha1.RenewRequest]) (*connect.Response[v1alpha1.JoinResponse], error)
+	// Settings are those that a node of the cluster needs before it begins.
+	Settings(context.Context, *connect.Request[v1alpha1.SettingsRequest]) (*connect.Response[v1alpha1.SettingsResponse], error)
 }
 
 // NewClusterServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -93,10 +149,34 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 		connect.WithSchema(clusterServiceMethods.ByName("Link")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clusterServiceJoinHandler := connect.NewUnaryHandler(
+		ClusterServiceJoinProcedure,
+		svc.Join,
+		connect.WithSchema(clusterServiceMethods.ByName("Join")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceRenewHandler := connect.NewUnaryHandler(
+		ClusterServiceRenewProcedure,
+		svc.Renew,
+		connect.WithSchema(clusterServiceMethods.ByName("Renew")),
+		connect.WithHandlerOptions(opts...),
+	)
+	clusterServiceSettingsHandler := connect.NewUnaryHandler(
+		ClusterServiceSettingsProcedure,
+		svc.Settings,
+		connect.WithSchema(clusterServiceMethods.ByName("Settings")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/sluice.v1alpha1.ClusterService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ClusterServiceLinkProcedure:
 			clusterServiceLinkHandler.ServeHTTP(w, r)
+		case ClusterServiceJoinProcedure:
+			clusterServiceJoinHandler.ServeHTTP(w, r)
+		case ClusterServiceRenewProcedure:
+			clusterServiceRenewHandler.ServeHTTP(w, r)
+		case ClusterServiceSettingsProcedure:
+			clusterServiceSettingsHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}

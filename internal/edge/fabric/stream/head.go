@@ -175,10 +175,36 @@ func (h *Head) Close() error {
 	return nil
 }
 
-// Handler serves the streams of machines, at the path returned first. It needs HTTP/2, and a server whose ConnContext is WithConn.
-func (h *Head) Handler(options ...connect.HandlerOption) (path string, handler http.Handler) {
-	path, inner := sluicev1alpha1connect.NewClusterServiceHandler(h, append(slices.Clone(options), connect.WithReadMaxBytes(MaxFrame),
+// Calls are those of the service that are no links.
+type Calls interface {
+	Join(ctx context.Context, r *connect.Request[pb.JoinRequest]) (*connect.Response[pb.JoinResponse], error)
+	Renew(ctx context.Context, r *connect.Request[pb.RenewRequest]) (*connect.Response[pb.JoinResponse], error)
+	Settings(ctx context.Context, r *connect.Request[pb.SettingsRequest]) (*connect.Response[pb.SettingsResponse], error)
+}
+
+// service is the whole of it: Link is the head's.
+type service struct {
+	*Head
+	Calls
+}
+
+var _ sluicev1alpha1connect.ClusterServiceHandler = service{}
+
+// Handler serves the streams of machines, and the other calls with the given options, at the path returned first. Without calls it serves
+// the streams alone. It needs HTTP/2, and a server whose ConnContext is WithConn.
+func (h *Head) Handler(calls Calls, options ...connect.HandlerOption) (path string, handler http.Handler) {
+	frames := func(s connect.Spec) []connect.HandlerOption {
+		if s.Procedure != sluicev1alpha1connect.ClusterServiceLinkProcedure {
+			return nil
+		}
+		return []connect.HandlerOption{connect.WithReadMaxBytes(MaxFrame)}
+	}
+	path, inner := sluicev1alpha1connect.NewClusterServiceHandler(service{h, calls}, append(slices.Clone(options),
+		connect.WithConditionalHandlerOptions(frames),
 		connect.WithCompression("gzip", nil, nil))...) // a machine could have 8 KiB become 8 MiB, and every answer would be compressed
+	if calls == nil {
+		path = sluicev1alpha1connect.ClusterServiceLinkProcedure
+	}
 	return path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
 			r = r.WithContext(context.WithValue(r.Context(), waysKey{}, ways{conn: conn, control: http.NewResponseController(w)}))

@@ -115,7 +115,7 @@ func serve(t testing.TB, a *authority, addr string, timing Timing) *listening {
 func serveTo(t testing.TB, a *authority, addr string, o HeadOptions) *listening {
 	t.Helper()
 	h := NewHead(o)
-	path, handler := h.Handler()
+	path, handler := h.Handler(nil)
 	mux := http.NewServeMux()
 	mux.Handle(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := r.TLS.PeerCertificates[0].Subject.CommonName
