@@ -94,7 +94,7 @@ func TestNames(t *testing.T) {
 		refuses(t, err, errkind.Invalid, "machine name")
 	}
 	for _, name := range []job.NodeID{"a", "9", "rack-1_b.example", "Z"} {
-		if err := checkName(name); err != nil {
+		if err := CheckName(name); err != nil {
 			t.Error(err)
 		}
 	}

@@ -25,7 +25,7 @@ func (a *Authority) NewToken(name job.NodeID, within time.Duration, now time.Tim
 		return "", errkind.Errorf(errkind.Invalid, "a token is good for %v: want more than nothing, and at most a year", within)
 	}
 	if name != "" {
-		if err := checkName(name); err != nil {
+		if err := CheckName(name); err != nil {
 			return "", err
 		}
 	}
@@ -81,7 +81,7 @@ func (a *Authority) Join(secret []byte, name job.NodeID, request []byte, now tim
 	if err != nil {
 		return Joined{}, err
 	}
-	if err = checkName(name); err != nil {
+	if err = CheckName(name); err != nil {
 		return Joined{}, err
 	}
 	a.mu.Lock()
@@ -217,9 +217,9 @@ func requested(request []byte) (public any, key string, err error) {
 	return r.PublicKey, key, nil
 }
 
-// checkName refuses what can be no machine's name: it is the beginning of slices' names, and stands in a certificate, in paths and in
+// CheckName refuses what can be no machine's name: it is the beginning of slices' names, and stands in a certificate, in paths and in
 // commands.
-func checkName(name job.NodeID) error {
+func CheckName(name job.NodeID) error {
 	strange := strings.ContainsFunc(string(name), func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.')
 	})
