@@ -48,7 +48,6 @@ type guest struct {
 
 	// Guarded by the door's lock. machine is whose certificate was shown; empty: a stranger.
 	machine job.NodeID
-	closed  bool
 }
 
 func newDoor(most int, log *slog.Logger) *door {
@@ -116,19 +115,14 @@ func (d *door) end(g *guest) {
 	if g == nil {
 		return
 	}
-	d.forget(g)
-	_ = g.Conn.Close() // only its end matters
-}
-
-func (d *door) forget(g *guest) {
-	g.closed = true
 	delete(d.open, g)
+	_ = g.Conn.Close() // only its end matters
 }
 
 // Close ends the connection and frees its place.
 func (g *guest) Close() error {
 	g.door.mu.Lock()
-	g.door.forget(g)
+	delete(g.door.open, g)
 	g.door.mu.Unlock()
 	return g.Conn.Close()
 }
@@ -138,7 +132,7 @@ func (g *guest) prove(machine job.NodeID) {
 	d := g.door
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if g.closed || g.machine == machine {
+	if g.machine == machine {
 		return
 	}
 	g.machine = machine

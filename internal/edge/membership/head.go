@@ -106,10 +106,6 @@ func handler(o HeadOptions) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(path, inner)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor < 2 || r.TLS == nil {
-			http.Error(w, "this is for machines of a cluster, which speak HTTP/2", http.StatusHTTPVersionNotSupported)
-			return
-		}
 		ctx := r.Context()
 		if shown := r.TLS.PeerCertificates; len(shown) > 0 { // the transport has verified it
 			ctx = context.WithValue(ctx, certificateKey{}, shown[0])

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,14 +19,26 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/edge/authority"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 )
 
 // A machine joins, is what it was after a restart, and is linked. Its directory lets nobody else be it.
 func TestAMachineJoins(t *testing.T) {
 	c := newCluster(t, nil)
-	dir := filepath.Join(t.TempDir(), "membership")
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "membership")
 	by := c.invite("a")
+	var named atomic.Bool
+	durable.OnSync = func(f *os.File) {
+		if f.Name() == parent {
+			named.Store(true)
+		}
+	}
+	defer func() { durable.OnSync = nil }()
 	m := c.join(dir, by)
+	if !named.Load() {
+		t.Error("the new directory's name may be lost")
+	}
 	again, err := Open(Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)

@@ -385,7 +385,7 @@ func (m *Membership) Settings(ctx context.Context) (Settings, error) {
 
 // settingsOf are the last ones, if the head was not reached.
 func (m *Membership) settingsOf(path string, why error) (Settings, error) {
-	if k := errkind.Of(why); k != errkind.Unavailable && k != errkind.Exhausted && !errors.Is(why, errUnfit) {
+	if errkind.Of(why) != errkind.Unavailable && !errors.Is(why, errUnfit) {
 		return Settings{}, why
 	}
 	var last lastSettings

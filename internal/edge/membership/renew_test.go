@@ -145,6 +145,29 @@ func TestAMachineThatWasRemoved(t *testing.T) {
 	refuses(t, copied.renew(within(t)), errkind.Denied, "was removed")
 }
 
+// A head that knows this machine by another number has lost or mixed up what it knew: tokens of subjobs would be another machine's.
+func TestANumberThatChanges(t *testing.T) {
+	c := newCluster(t, nil)
+	dir := t.TempDir()
+	c.join(dir, c.invite("a"))
+	k, err := readKept(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.Joined.Number += 3
+	if err = k.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	m, err := Open(Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, m.renew(within(t)), errkind.Corrupt, "may be of an old copy")
+	if m.Number() != authority.FirstNumber+3 {
+		t.Errorf("its number is %d now", m.Number())
+	}
+}
+
 // A certificate that can't be kept is used, and kept later without another call.
 func TestACertificateThatCantBeKept(t *testing.T) {
 	c := newCluster(t, nil)
