@@ -25,6 +25,9 @@ func Stale(exists func(name string) bool) []string {
 	for p := range federates {
 		named[p] = "federates"
 	}
+	for p := range unlisted {
+		named[p] = "unlisted"
+	}
 	for name := range floats {
 		named[name] = "floats"
 	}

@@ -26,9 +26,10 @@ type PutFrame struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// In the first frame alone.
 	Begin *PutBegin `protobuf:"bytes,1,opt,name=begin,proto3" json:"begin,omitempty"`
-	// Where data lies in the object.
-	Offset        int64  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
-	Data          []byte `protobuf:"bytes,3,opt,name=data,proto3" json:"data,omitempty"`
+	// Which request of the answers the data is for, and where it lies in the object.
+	Request       uint32 `protobuf:"varint,2,opt,name=request,proto3" json:"request,omitempty"`
+	Offset        int64  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	Data          []byte `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -68,6 +69,13 @@ func (x *PutFrame) GetBegin() *PutBegin {
 		return x.Begin
 	}
 	return nil
+}
+
+func (x *PutFrame) GetRequest() uint32 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
 }
 
 func (x *PutFrame) GetOffset() int64 {
@@ -152,8 +160,9 @@ type PutAnswer struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many bytes of the object the head has, as far as it knows already.
 	Has int64 `protobuf:"varint,1,opt,name=has,proto3" json:"has,omitempty"`
-	// The caller is to send the bytes from has on. It may be said again with less: what was there from an earlier upload was damaged.
-	Send bool `protobuf:"varint,2,opt,name=send,proto3" json:"send,omitempty"`
+	// Not 0: the caller is to send the bytes from has on, under this number. The head may ask again, for less: what it had from an earlier
+	// upload was damaged. Data for an earlier request is then left out.
+	Request uint32 `protobuf:"varint,2,opt,name=request,proto3" json:"request,omitempty"`
 	// It is stored; the last answer.
 	Stored        *StoredObject `protobuf:"bytes,3,opt,name=stored,proto3" json:"stored,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -197,11 +206,11 @@ func (x *PutAnswer) GetHas() int64 {
 	return 0
 }
 
-func (x *PutAnswer) GetSend() bool {
+func (x *PutAnswer) GetRequest() uint32 {
 	if x != nil {
-		return x.Send
+		return x.Request
 	}
-	return false
+	return 0
 }
 
 func (x *PutAnswer) GetStored() *StoredObject {
@@ -264,8 +273,10 @@ func (x *OpenRequest) GetOffset() int64 {
 }
 
 type OpenFrame struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The object is there; bytes follow.
+	Opened        bool   `protobuf:"varint,1,opt,name=opened,proto3" json:"opened,omitempty"`
+	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -298,6 +309,13 @@ func (x *OpenFrame) ProtoReflect() protoreflect.Message {
 // Deprecated: Use OpenFrame.ProtoReflect.Descriptor instead.
 func (*OpenFrame) Descriptor() ([]byte, []int) {
 	return file_sluice_v1alpha1_store_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *OpenFrame) GetOpened() bool {
+	if x != nil {
+		return x.Opened
+	}
+	return false
 }
 
 func (x *OpenFrame) GetData() []byte {
@@ -1269,24 +1287,26 @@ var File_sluice_v1alpha1_store_proto protoreflect.FileDescriptor
 
 const file_sluice_v1alpha1_store_proto_rawDesc = "" +
 	"\n" +
-	"\x1bsluice/v1alpha1/store.proto\x12\x0fsluice.v1alpha1\x1a\x1fgoogle/protobuf/timestamp.proto\"g\n" +
+	"\x1bsluice/v1alpha1/store.proto\x12\x0fsluice.v1alpha1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x81\x01\n" +
 	"\bPutFrame\x12/\n" +
-	"\x05begin\x18\x01 \x01(\v2\x19.sluice.v1alpha1.PutBeginR\x05begin\x12\x16\n" +
-	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x12\n" +
-	"\x04data\x18\x03 \x01(\fR\x04data\"N\n" +
+	"\x05begin\x18\x01 \x01(\v2\x19.sluice.v1alpha1.PutBeginR\x05begin\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\rR\arequest\x12\x16\n" +
+	"\x06offset\x18\x03 \x01(\x03R\x06offset\x12\x12\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\"N\n" +
 	"\bPutBegin\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x16\n" +
-	"\x06upload\x18\x03 \x01(\tR\x06upload\"h\n" +
+	"\x06upload\x18\x03 \x01(\tR\x06upload\"n\n" +
 	"\tPutAnswer\x12\x10\n" +
-	"\x03has\x18\x01 \x01(\x03R\x03has\x12\x12\n" +
-	"\x04send\x18\x02 \x01(\bR\x04send\x125\n" +
+	"\x03has\x18\x01 \x01(\x03R\x03has\x12\x18\n" +
+	"\arequest\x18\x02 \x01(\rR\arequest\x125\n" +
 	"\x06stored\x18\x03 \x01(\v2\x1d.sluice.v1alpha1.StoredObjectR\x06stored\"=\n" +
 	"\vOpenRequest\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x16\n" +
-	"\x06offset\x18\x02 \x01(\x03R\x06offset\"\x1f\n" +
-	"\tOpenFrame\x12\x12\n" +
-	"\x04data\x18\x01 \x01(\fR\x04data\"p\n" +
+	"\x06offset\x18\x02 \x01(\x03R\x06offset\"7\n" +
+	"\tOpenFrame\x12\x16\n" +
+	"\x06opened\x18\x01 \x01(\bR\x06opened\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"p\n" +
 	"\fStoredObject\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x124\n" +
