@@ -28,7 +28,8 @@ var errnoTable = []struct {
 var codeOf = map[errkind.Kind]connect.Code{
 	errkind.Invalid: connect.CodeInvalidArgument, errkind.NotFound: connect.CodeNotFound, errkind.Exists: connect.CodeAlreadyExists,
 	errkind.Conflict: connect.CodeAborted, errkind.Denied: connect.CodePermissionDenied, errkind.Exhausted: connect.CodeResourceExhausted,
-	errkind.Unavailable: connect.CodeUnavailable, errkind.Unsupported: connect.CodeFailedPrecondition, errkind.Corrupt: connect.CodeDataLoss,
+	errkind.Unavailable: connect.CodeUnavailable, errkind.Unsupported: connect.CodeFailedPrecondition,
+	errkind.Corrupt: connect.CodeDataLoss,
 }
 
 // mostText bounds the text of an error on the wire, in bytes: it is a header there.

@@ -28,8 +28,8 @@ type Options struct {
 	Timing Timing
 }
 
-// Store is a machine's side: the store that its head keeps. What it reads it holds against the digest itself. A call whose connection breaks
-// is made again for a while; then its error is of kind Unavailable, and what a Put has sent is not sent again by the next one.
+// Store is a machine's side: the store that its head keeps. What it reads it holds against the digest itself. A call whose connection
+// breaks is made again for a while; then its error is of kind Unavailable, and what a Put has sent is not sent again by the next one.
 type Store struct {
 	url    string
 	http   *http.Client
@@ -48,8 +48,9 @@ func Open(o Options) (*Store, error) {
 	if o.Client == nil {
 		return nil, errkind.Errorf(errkind.Invalid, "the store at %s: a client with this machine's certificate is needed", o.URL)
 	}
-	return &Store{url: o.URL, http: o.Client, timing: o.Timing.filled(), client: sluicev1alpha1connect.NewStoreServiceClient(o.Client, o.URL,
-		connect.WithGRPC(), connect.WithReadMaxBytes(MaxFrame), connect.WithAcceptCompression("gzip", nil, nil))}, nil
+	client := sluicev1alpha1connect.NewStoreServiceClient(o.Client, o.URL, connect.WithGRPC(), connect.WithReadMaxBytes(MaxFrame),
+		connect.WithAcceptCompression("gzip", nil, nil))
+	return &Store{url: o.URL, http: o.Client, timing: o.Timing.filled(), client: client}, nil
 }
 
 // String implements store.Store.
@@ -219,7 +220,8 @@ func (s *Store) Remove(ctx context.Context, d store.Digest, before time.Time) (b
 	if err := d.Check(); err != nil {
 		return false, err
 	}
-	a, err := ask(ctx, s, "remove object "+string(d), &pb.RemoveRequest{Digest: string(d), Before: timestamppb.New(before)}, s.client.Remove)
+	q := &pb.RemoveRequest{Digest: string(d), Before: timestamppb.New(before)}
+	a, err := ask(ctx, s, "remove object "+string(d), q, s.client.Remove)
 	return a.GetRemoved(), err
 }
 

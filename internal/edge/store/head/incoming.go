@@ -94,8 +94,8 @@ func (in *incoming) more() error {
 			return errkind.Errorf(errkind.Invalid, "a frame that nobody has asked for: upgrade the older side")
 		case f.GetRequest() < in.request, len(data) == 0:
 		case at != in.next || int64(len(data)) > in.size-at:
-			return errkind.Errorf(errkind.Invalid, "bytes %d to %d were sent where those from %d of %d on were asked for: upgrade the older "+
-				"side", at, at+int64(len(data)), in.next, in.size)
+			return errkind.Errorf(errkind.Invalid, "%d bytes from %d on were sent where those from %d of %d on were asked for: upgrade "+
+				"the older side", len(data), at, in.next, in.size)
 		default:
 			in.rest = data
 			return nil

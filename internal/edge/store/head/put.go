@@ -96,7 +96,8 @@ func (s *Store) attempt(ctx context.Context, u *upload) (o store.Object, err err
 				return o, cause(ctx, a.err)
 			}
 			if o, err = fromObject(a.stored); err == nil && (o.Digest != u.digest || o.Size != u.src.Size()) {
-				err = errkind.Errorf(errkind.Unsupported, "the head has stored %s of %d bytes instead: upgrade the older side", o.Digest, o.Size)
+				err = errkind.Errorf(errkind.Unsupported, "the head has stored %s of %d bytes instead: upgrade the older side", o.Digest,
+					o.Size)
 			}
 			if err != nil {
 				err = &localError{err}

@@ -11,6 +11,8 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"io"
+	"log"
 	"math/big"
 	"net"
 	"net/http"
@@ -102,14 +104,14 @@ func (p party) config() (*tls.Config, error) {
 		MinVersion: tls.VersionTLS13}, err
 }
 
-// open is the store of a head as the party has it.
-func (p party) open(timing Timing) (*Store, error) {
+// open is the store of a head as the party has it. Its connections are closed after a ping that is not answered for so long.
+func (p party) open(timing Timing, ping time.Duration) (*Store, error) {
 	config, err := p.config()
 	if err != nil {
 		return nil, err
 	}
 	h2 := HTTP2()
-	h2.SendPingTimeout, h2.PingTimeout, h2.WriteByteTimeout = timing.Silence, timing.Silence, timing.Silence
+	h2.SendPingTimeout, h2.PingTimeout, h2.WriteByteTimeout = ping, ping, ping
 	return Open(Options{URL: p.URL, Timing: timing,
 		Client: &http.Client{Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, HTTP2: h2}}})
 }
@@ -120,7 +122,7 @@ func openSpec(text string) (store.Store, error) {
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		return nil, err
 	}
-	return p.open(Timing{})
+	return p.open(Timing{}, patience)
 }
 
 func (p party) spec(t testing.TB) string {
@@ -184,7 +186,7 @@ func serve(t testing.TB, a *authority, addr string, o ServiceOptions) *listening
 		t.Fatal(err)
 	}
 	h := &listening{Service: s, t: t, a: a, addr: l.Addr().String(), server: &http.Server{Handler: mux, TLSConfig: config,
-		ReadHeaderTimeout: patience, HTTP2: HTTP2()}}
+		ReadHeaderTimeout: patience, HTTP2: HTTP2(), ErrorLog: log.New(io.Discard, "", 0)}}
 	go func() { _ = h.server.ServeTLS(l, "", "") }()
 	t.Cleanup(h.shut)
 	return h
@@ -214,7 +216,7 @@ func (h *listening) join(name string) *Store { return h.a.join(name, h.addr) }
 
 func (a *authority) join(name, addr string) *Store {
 	a.t.Helper()
-	s, err := a.at(name, addr).open(brisk)
+	s, err := a.at(name, addr).open(brisk, brisk.Silence)
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -241,6 +243,7 @@ type network struct {
 	conns  []net.Conn
 	silent chan struct{} // closed: bytes flow
 	left   int64         // bytes until it is cut; below 0: it is not
+	cuts   []int64       // what left becomes after each cut
 	passed int64
 }
 
@@ -313,14 +316,27 @@ func (n *network) count(k int) (int, bool) {
 	}
 	k, n.left = int(n.left), -1
 	n.passed += int64(k)
+	if len(n.cuts) > 0 {
+		n.left, n.cuts = n.cuts[0], n.cuts[1:]
+	}
 	return k, true
 }
 
-// cutAfter cuts it after so many bytes more, of both directions.
-func (n *network) cutAfter(bytes int64) {
+// cutAfter cuts it after so many bytes more, of both directions, then after so many more than that, and so on.
+func (n *network) cutAfter(bytes ...int64) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.left = bytes
+	n.left, n.cuts = bytes[0], bytes[1:]
+}
+
+// pending is how many cuts are still to come.
+func (n *network) pending() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.left < 0 {
+		return 0
+	}
+	return 1 + len(n.cuts)
 }
 
 // bytes that have passed.
