@@ -56,11 +56,19 @@ func (t Timing) filled() Timing {
 	return t
 }
 
-// HTTP2 is how both sides should set up their connections (http.Transport.HTTP2, http.Server.HTTP2): one whose other side is gone, or takes
-// no bytes, is closed, which no call can do for itself, and its next try is on a new one. The windows let one upload have 2 MiB under way.
-func HTTP2() *http.HTTP2Config {
+// ClientHTTP2 is how a machine should set up its transport (http.Transport.HTTP2). A connection whose other side is gone, or takes no
+// bytes, is closed, which no call can do for itself, so that the next try is on a new one.
+func ClientHTTP2() *http.HTTP2Config {
 	return &http.HTTP2Config{
 		SendPingTimeout: 10 * time.Second, PingTimeout: 10 * time.Second, WriteByteTimeout: 20 * time.Second,
-		MaxReceiveBufferPerConnection: 3 << 20, MaxReceiveBufferPerStream: 2 << 20, MaxReadFrameSize: piece,
+		MaxReceiveBufferPerStream: 2 << 20, MaxReadFrameSize: piece,
 	}
+}
+
+// ServerHTTP2 is how the head should set up its server (http.Server.HTTP2). A connection has room for several uploads, or one that waits
+// for the disk would hold up every other call of its machine.
+func ServerHTTP2() *http.HTTP2Config {
+	c := ClientHTTP2()
+	c.MaxReceiveBufferPerStream, c.MaxReceiveBufferPerConnection = 1<<20, 4<<20-1
+	return c
 }

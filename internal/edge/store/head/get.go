@@ -78,11 +78,8 @@ func (r *reader) eof(err error) error {
 // receive receives one frame that says something.
 func (r *reader) receive(ctx context.Context) error {
 	if r.in == nil {
-		in, err := receiving(ctx, r.store.timing.Silence, &pb.OpenRequest{Digest: string(r.digest), Offset: r.at}, r.store.client.Open)
-		if err != nil {
-			return err
-		}
-		r.in = in
+		q := &pb.OpenRequest{Digest: string(r.digest), Offset: r.at}
+		r.in = receiving(ctx, r.store.timing.Silence, q, r.store.client.Open)
 	}
 	for {
 		f, err := r.in.next()

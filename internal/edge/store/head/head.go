@@ -23,7 +23,7 @@ import (
 type Options struct {
 	// URL of the head, https://host:port.
 	URL string
-	// Client calls it by HTTP/2. Its transport says who the head must be and who this machine is; set it up with HTTP2.
+	// Client calls it by HTTP/2. Its transport says who the head must be and who this machine is; set it up with ClientHTTP2.
 	Client *http.Client
 	Timing Timing
 }
@@ -87,7 +87,7 @@ func (s *Store) repeat(ctx context.Context, what string, once func(ctx context.C
 		if left--; !again || left <= 0 {
 			return err
 		}
-		// One that is stuck is not idle, and HTTP2 has it closed.
+		// One that is stuck is not idle, and ClientHTTP2 has it closed.
 		s.http.CloseIdleConnections()
 		rest := time.NewTimer(pause/2 + rand.N(pause/2+1)) // not all machines at once
 		select {
@@ -111,14 +111,38 @@ func ask[Q, A any](ctx context.Context, s *Store, what string, q *Q,
 	err = s.repeat(ctx, what, func(ctx context.Context) (bool, error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, s.timing.Answer, errSilent)
 		defer cancel()
-		r, err := do(ctx, connect.NewRequest(q))
-		if err != nil {
-			return false, err
-		}
-		answer = r.Msg
-		return false, nil
+		a, err := within(ctx, func() (*A, error) {
+			r, err := do(ctx, connect.NewRequest(q))
+			if err != nil {
+				return nil, err
+			}
+			return r.Msg, nil
+		})
+		answer = a
+		return false, err
 	})
 	return answer, err
+}
+
+// within is what f returns, or why ctx is done. Then f is left alone: while a connection takes no bytes, a call on it may not even end with
+// its context, but when the connection is closed.
+func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
+	type outcome struct {
+		v   T
+		err error
+	}
+	over := make(chan outcome, 1)
+	go func() {
+		v, err := f()
+		over <- outcome{v, err}
+	}()
+	select {
+	case o := <-over:
+		return o.v, o.err
+	case <-ctx.Done():
+		var none T
+		return none, context.Cause(ctx)
+	}
 }
 
 // listen makes a call that is answered by frames, and calls each with them. It is not made again once something was heard: each might be
@@ -126,10 +150,7 @@ func ask[Q, A any](ctx context.Context, s *Store, what string, q *Q,
 func listen[Q, A any](ctx context.Context, s *Store, what string, q *Q,
 	do func(context.Context, *connect.Request[Q]) (*connect.ServerStreamForClient[A], error), each func(*A) (bool, error)) error {
 	return s.repeat(ctx, what, func(ctx context.Context) (bool, error) {
-		in, err := receiving(ctx, s.timing.Silence, q, do)
-		if err != nil {
-			return false, err
-		}
+		in := receiving(ctx, s.timing.Silence, q, do)
 		defer in.close()
 		for some := false; ; {
 			f, err := in.next()
@@ -153,46 +174,59 @@ func listen[Q, A any](ctx context.Context, s *Store, what string, q *Q,
 
 // frames are those of an answer.
 type frames[A any] struct {
-	stream *connect.ServerStreamForClient[A]
 	ctx    context.Context //nolint:containedctx // of the call
 	end    context.CancelCauseFunc
 	silent *watch // counts while a frame is waited for
+	ready  chan *A
+	over   chan struct{} // closed after the last frame; then err is why there are no more, nil at the end of the answer
+	err    error
 }
 
 // receiving makes a call that is answered by frames. The caller closes it.
 func receiving[Q, A any](ctx context.Context, silence time.Duration, q *Q,
-	do func(context.Context, *connect.Request[Q]) (*connect.ServerStreamForClient[A], error)) (*frames[A], error) {
-	f := &frames[A]{}
+	do func(context.Context, *connect.Request[Q]) (*connect.ServerStreamForClient[A], error)) *frames[A] {
+	f := &frames[A]{ready: make(chan *A), over: make(chan struct{})}
 	f.ctx, f.end = context.WithCancelCause(ctx)
 	f.silent = newWatch(silence, func() { f.end(errSilent) })
-	stream, err := do(f.ctx, connect.NewRequest(q))
 	f.silent.stop()
-	if err != nil {
-		err = cause(f.ctx, err)
-		f.end(nil)
-		return nil, err
-	}
-	f.stream = stream
-	return f, nil
+	go func() { // beside the caller, for the reason that within has
+		defer close(f.over)
+		stream, err := do(f.ctx, connect.NewRequest(q))
+		if err != nil {
+			f.err = err
+			return
+		}
+		for stream.Receive() {
+			select {
+			case f.ready <- stream.Msg():
+			case <-f.ctx.Done():
+			}
+		}
+		f.err = stream.Err()
+		_ = stream.Close() // an error: it is over
+	}()
+	return f
 }
 
 // next is the next frame; io.EOF: the answer is whole.
 func (f *frames[A]) next() (*A, error) {
 	f.silent.start()
 	defer f.silent.stop()
-	if f.stream.Receive() {
-		return f.stream.Msg(), nil
+	select {
+	case a := <-f.ready:
+		return a, nil
+	case <-f.over:
+		if f.err != nil {
+			return nil, cause(f.ctx, f.err)
+		}
+		return nil, io.EOF
+	case <-f.ctx.Done():
+		return nil, context.Cause(f.ctx)
 	}
-	if err := f.stream.Err(); err != nil {
-		return nil, cause(f.ctx, err)
-	}
-	return nil, io.EOF
 }
 
-func (f *frames[A]) close() {
-	f.end(nil)
-	_ = f.stream.Close() // an error: it is over
-}
+// close ends the call.
+func (f *frames[A]) close() { f.end(nil) }
 
 // Stat implements store.Store.
 func (s *Store) Stat(ctx context.Context, d store.Digest) (o store.Object, err error) {

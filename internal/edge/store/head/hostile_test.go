@@ -77,7 +77,8 @@ func TestFramesThatAreWrong(t *testing.T) {
 		"from elsewhere": {beginOf(data), []*pb.PutFrame{{Request: 1, Offset: 5, Data: data[5:]}}, errkind.Invalid,
 			"those from 0 of 100000 on were asked for"},
 		"from before the beginning": {beginOf(data), []*pb.PutFrame{{Request: 1, Offset: -1, Data: data}}, errkind.Invalid, "asked for"},
-		"too many":                  {beginOf(data), []*pb.PutFrame{{Request: 1, Data: append(bytes.Clone(data), 0)}}, errkind.Invalid, "asked for"},
+		"too many": {beginOf(data), []*pb.PutFrame{{Request: 1, Data: append(bytes.Clone(data), 0)}}, errkind.Invalid,
+			"asked for"},
 		"with a gap": {beginOf(data), []*pb.PutFrame{{Request: 1, Data: data[:10]}, {Request: 1, Offset: 11, Data: data[11:]}},
 			errkind.Invalid, "those from 10 of 100000 on were asked for"},
 		"never asked for": {beginOf(data), []*pb.PutFrame{{Request: 2, Data: data}}, errkind.Invalid, "nobody has asked for"},
@@ -355,11 +356,13 @@ func TestLimits(t *testing.T) {
 	greedy.timing.Tries = 1
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	var open []interface{ Close() error }
 	for range 2 {
 		in, err := greedy.client.Open(ctx, connect.NewRequest(&pb.OpenRequest{Digest: string(digestOf(a))}))
 		if err != nil || !in.Receive() {
 			t.Fatal(err)
 		}
+		open = append(open, in)
 	}
 	if _, err = greedy.Now(t.Context()); errkind.Of(err) != errkind.Unavailable || !strings.Contains(err.Error(), "too many calls") {
 		t.Errorf("a third call: %v", err)
@@ -368,6 +371,9 @@ func TestLimits(t *testing.T) {
 		t.Errorf("another machine: %v", err)
 	}
 	cancel()
+	for _, in := range open {
+		_ = in.Close()
+	}
 	until(t, "calls are free again", func() bool { _, err := greedy.Now(t.Context()); return err == nil })
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"connectrpc.com/connect"
 
@@ -25,9 +26,9 @@ func (s *Store) Put(ctx context.Context, want store.Digest, src store.Source) (o
 	}
 	u := &upload{digest: want, src: src, id: rand.Text()}
 	err = s.repeat(ctx, "put object "+string(want), func(ctx context.Context) (further bool, err error) {
-		before := u.best
+		before := u.best.Load()
 		o, err = s.attempt(ctx, u)
-		return u.best > before, err
+		return u.best.Load() > before, err
 	})
 	if err != nil {
 		return store.Object{}, err
@@ -40,7 +41,7 @@ type upload struct {
 	digest store.Digest
 	src    store.Source
 	id     string
-	best   int64 // how far the head ever was, in bytes
+	best   atomic.Int64 // how far the head ever was, in bytes
 }
 
 // attempt is one call of an upload.
@@ -62,54 +63,63 @@ var (
 	errUnsent    = errors.New("the head takes nothing more")
 )
 
-// attempt sends an object from where the head wants it on.
+// attempt sends an object from where the head wants it on. What it has begun ends when ctx is done or the connection is closed; it waits
+// for none of that (see within).
 func (s *Store) attempt(ctx context.Context, u *upload) (o store.Object, err error) {
 	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
 	a := &attempt{upload: u, stream: s.client.Put(ctx), wanted: make(chan *pb.PutAnswer, 1), over: make(chan struct{}),
 		silent: newWatch(s.timing.Silence, func() { end(errSilent) })}
+	defer a.silent.stop()
+	context.AfterFunc(ctx, func() { _ = a.stream.CloseRequest() }) // so that a Send returns; an error: it is over
 	begun := a.stream.Send(&pb.PutFrame{Begin: &pb.PutBegin{Digest: string(u.digest), Size: u.src.Size(), Upload: u.id}})
 	go a.hear()
-	defer func() {
-		_ = a.stream.CloseRequest() // an error of either says that the stream is over
-		end(nil)
-		<-a.over
-		a.silent.stop()
-		_ = a.stream.CloseResponse()
-	}()
-	if begun != nil {
-		<-a.over
-		return o, cause(ctx, a.err)
-	}
-	for {
+	for begun == nil {
 		select {
 		case w := <-a.wanted:
 			err = store.Copy(ctx, &outgoing{attempt: a, request: w.GetRequest(), at: w.GetHas()}, u.src, w.GetHas(), u.src.Size())
-			if err == nil || ctx.Err() != nil || errors.Is(err, errElsewhere) || errors.Is(err, errUnsent) {
-				continue
+			if err != nil && ctx.Err() == nil && !errors.Is(err, errElsewhere) && !errors.Is(err, errUnsent) {
+				return o, a.unread(ctx, err)
 			}
-			// The source can't be read. What was sent of it is kept: the head has taken it by the time it ends the stream.
-			_ = a.stream.CloseRequest()
-			<-a.over
-			return o, &localError{err}
+			continue
 		case <-a.over:
-			if a.stored == nil {
-				return o, cause(ctx, a.err)
-			}
-			if o, err = fromObject(a.stored); err == nil && (o.Digest != u.digest || o.Size != u.src.Size()) {
-				err = errkind.Errorf(errkind.Unsupported, "the head has stored %s of %d bytes instead: upgrade the older side", o.Digest,
-					o.Size)
-			}
-			if err != nil {
-				err = &localError{err}
-			}
-			return o, err
+		case <-ctx.Done():
 		}
+		break
 	}
+	select {
+	case <-a.over:
+	case <-ctx.Done():
+		return o, context.Cause(ctx)
+	}
+	if a.stored == nil {
+		return o, cause(ctx, a.err)
+	}
+	if o, err = fromObject(a.stored); err == nil && (o.Digest != u.digest || o.Size != u.src.Size()) {
+		err = errkind.Errorf(errkind.Unsupported, "the head has stored %s of %d bytes instead: upgrade the older side", o.Digest, o.Size)
+	}
+	if err != nil {
+		err = &localError{err}
+	}
+	return o, err
+}
+
+// unread ends an upload whose source can't be read. What was sent is kept: the head has taken it by the time it ends the stream.
+func (a *attempt) unread(ctx context.Context, err error) error {
+	_ = a.stream.CloseRequest() // an error: it is over
+	select {
+	case <-a.over:
+	case <-ctx.Done():
+	}
+	return &localError{err}
 }
 
 // hear takes the head's answers.
 func (a *attempt) hear() {
-	defer close(a.over)
+	defer func() {
+		close(a.over)
+		_ = a.stream.CloseResponse() // an error: it is over
+	}()
 	for {
 		f, err := a.stream.Receive()
 		if errors.Is(err, io.EOF) {
@@ -120,7 +130,7 @@ func (a *attempt) hear() {
 			return
 		}
 		a.silent.start()
-		a.best = max(a.best, f.GetHas())
+		a.best.Store(max(a.best.Load(), f.GetHas()))
 		if f.GetStored() != nil {
 			a.stored = f.GetStored()
 			return

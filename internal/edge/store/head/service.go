@@ -68,7 +68,7 @@ func (s *Service) Close() {
 
 type controlKey struct{} // of the way to end what a call waits for
 
-// Handler serves machines, at the path returned first. It needs HTTP/2; set the server up with HTTP2.
+// Handler serves machines, at the path returned first. It needs HTTP/2; set the server up with ServerHTTP2.
 func (s *Service) Handler(options ...connect.HandlerOption) (path string, handler http.Handler) {
 	path, inner := sluicev1alpha1connect.NewStoreServiceHandler(s, append(slices.Clone(options), connect.WithReadMaxBytes(MaxFrame),
 		connect.WithCompression("gzip", nil, nil))...) // a machine could have 1 KiB become 1 MiB, and every answer would be compressed

@@ -110,7 +110,7 @@ func (p party) open(timing Timing, ping time.Duration) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	h2 := HTTP2()
+	h2 := ClientHTTP2()
 	h2.SendPingTimeout, h2.PingTimeout, h2.WriteByteTimeout = ping, ping, ping
 	return Open(Options{URL: p.URL, Timing: timing,
 		Client: &http.Client{Transport: &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, HTTP2: h2}}})
@@ -186,7 +186,7 @@ func serve(t testing.TB, a *authority, addr string, o ServiceOptions) *listening
 		t.Fatal(err)
 	}
 	h := &listening{Service: s, t: t, a: a, addr: l.Addr().String(), server: &http.Server{Handler: mux, TLSConfig: config,
-		ReadHeaderTimeout: patience, HTTP2: HTTP2(), ErrorLog: log.New(io.Discard, "", 0)}}
+		ReadHeaderTimeout: patience, HTTP2: ServerHTTP2(), ErrorLog: log.New(io.Discard, "", 0)}}
 	go func() { _ = h.server.ServeTLS(l, "", "") }()
 	t.Cleanup(h.shut)
 	return h
