@@ -431,27 +431,27 @@ func (x *StatRequest) GetDigest() string {
 	return ""
 }
 
-type RenewRequest struct {
+type RenewObjectRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Digest        string                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *RenewRequest) Reset() {
-	*x = RenewRequest{}
+func (x *RenewObjectRequest) Reset() {
+	*x = RenewObjectRequest{}
 	mi := &file_sluice_v1alpha1_store_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *RenewRequest) String() string {
+func (x *RenewObjectRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*RenewRequest) ProtoMessage() {}
+func (*RenewObjectRequest) ProtoMessage() {}
 
-func (x *RenewRequest) ProtoReflect() protoreflect.Message {
+func (x *RenewObjectRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_sluice_v1alpha1_store_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -463,38 +463,38 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
-func (*RenewRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use RenewObjectRequest.ProtoReflect.Descriptor instead.
+func (*RenewObjectRequest) Descriptor() ([]byte, []int) {
 	return file_sluice_v1alpha1_store_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *RenewRequest) GetDigest() string {
+func (x *RenewObjectRequest) GetDigest() string {
 	if x != nil {
 		return x.Digest
 	}
 	return ""
 }
 
-type RenewResponse struct {
+type RenewObjectResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *RenewResponse) Reset() {
-	*x = RenewResponse{}
+func (x *RenewObjectResponse) Reset() {
+	*x = RenewObjectResponse{}
 	mi := &file_sluice_v1alpha1_store_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *RenewResponse) String() string {
+func (x *RenewObjectResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*RenewResponse) ProtoMessage() {}
+func (*RenewObjectResponse) ProtoMessage() {}
 
-func (x *RenewResponse) ProtoReflect() protoreflect.Message {
+func (x *RenewObjectResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_sluice_v1alpha1_store_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -506,8 +506,8 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
-func (*RenewResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use RenewObjectResponse.ProtoReflect.Descriptor instead.
+func (*RenewObjectResponse) Descriptor() ([]byte, []int) {
 	return file_sluice_v1alpha1_store_proto_rawDescGZIP(), []int{8}
 }
 
@@ -1312,10 +1312,10 @@ const file_sluice_v1alpha1_store_proto_rawDesc = "" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x124\n" +
 	"\achanged\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\achanged\"%\n" +
 	"\vStatRequest\x12\x16\n" +
-	"\x06digest\x18\x01 \x01(\tR\x06digest\"&\n" +
-	"\fRenewRequest\x12\x16\n" +
-	"\x06digest\x18\x01 \x01(\tR\x06digest\"\x0f\n" +
-	"\rRenewResponse\"[\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\",\n" +
+	"\x12RenewObjectRequest\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\tR\x06digest\"\x15\n" +
+	"\x13RenewObjectResponse\"[\n" +
 	"\rRemoveRequest\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\tR\x06digest\x122\n" +
 	"\x06before\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x06before\"*\n" +
@@ -1362,12 +1362,12 @@ const file_sluice_v1alpha1_store_proto_rawDesc = "" +
 	"\n" +
 	"StoreFault\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x14\n" +
-	"\x05errno\x18\x02 \x01(\tR\x05errno2\xe4\x06\n" +
+	"\x05errno\x18\x02 \x01(\tR\x05errno2\xf0\x06\n" +
 	"\fStoreService\x12@\n" +
 	"\x03Put\x12\x19.sluice.v1alpha1.PutFrame\x1a\x1a.sluice.v1alpha1.PutAnswer(\x010\x01\x12B\n" +
 	"\x04Open\x12\x1c.sluice.v1alpha1.OpenRequest\x1a\x1a.sluice.v1alpha1.OpenFrame0\x01\x12C\n" +
-	"\x04Stat\x12\x1c.sluice.v1alpha1.StatRequest\x1a\x1d.sluice.v1alpha1.StoredObject\x12F\n" +
-	"\x05Renew\x12\x1d.sluice.v1alpha1.RenewRequest\x1a\x1e.sluice.v1alpha1.RenewResponse\x12I\n" +
+	"\x04Stat\x12\x1c.sluice.v1alpha1.StatRequest\x1a\x1d.sluice.v1alpha1.StoredObject\x12R\n" +
+	"\x05Renew\x12#.sluice.v1alpha1.RenewObjectRequest\x1a$.sluice.v1alpha1.RenewObjectResponse\x12I\n" +
 	"\x06Remove\x12\x1e.sluice.v1alpha1.RemoveRequest\x1a\x1f.sluice.v1alpha1.RemoveResponse\x12B\n" +
 	"\x04List\x12\x1c.sluice.v1alpha1.ListRequest\x1a\x1a.sluice.v1alpha1.ListFrame0\x01\x12L\n" +
 	"\aSetName\x12\x1f.sluice.v1alpha1.SetNameRequest\x1a .sluice.v1alpha1.SetNameResponse\x12I\n" +
@@ -1398,8 +1398,8 @@ var file_sluice_v1alpha1_store_proto_goTypes = []any{
 	(*OpenFrame)(nil),             // 4: sluice.v1alpha1.OpenFrame
 	(*StoredObject)(nil),          // 5: sluice.v1alpha1.StoredObject
 	(*StatRequest)(nil),           // 6: sluice.v1alpha1.StatRequest
-	(*RenewRequest)(nil),          // 7: sluice.v1alpha1.RenewRequest
-	(*RenewResponse)(nil),         // 8: sluice.v1alpha1.RenewResponse
+	(*RenewObjectRequest)(nil),    // 7: sluice.v1alpha1.RenewObjectRequest
+	(*RenewObjectResponse)(nil),   // 8: sluice.v1alpha1.RenewObjectResponse
 	(*RemoveRequest)(nil),         // 9: sluice.v1alpha1.RemoveRequest
 	(*RemoveResponse)(nil),        // 10: sluice.v1alpha1.RemoveResponse
 	(*ListRequest)(nil),           // 11: sluice.v1alpha1.ListRequest
@@ -1436,7 +1436,7 @@ var file_sluice_v1alpha1_store_proto_depIdxs = []int32{
 	0,  // 11: sluice.v1alpha1.StoreService.Put:input_type -> sluice.v1alpha1.PutFrame
 	3,  // 12: sluice.v1alpha1.StoreService.Open:input_type -> sluice.v1alpha1.OpenRequest
 	6,  // 13: sluice.v1alpha1.StoreService.Stat:input_type -> sluice.v1alpha1.StatRequest
-	7,  // 14: sluice.v1alpha1.StoreService.Renew:input_type -> sluice.v1alpha1.RenewRequest
+	7,  // 14: sluice.v1alpha1.StoreService.Renew:input_type -> sluice.v1alpha1.RenewObjectRequest
 	9,  // 15: sluice.v1alpha1.StoreService.Remove:input_type -> sluice.v1alpha1.RemoveRequest
 	11, // 16: sluice.v1alpha1.StoreService.List:input_type -> sluice.v1alpha1.ListRequest
 	13, // 17: sluice.v1alpha1.StoreService.SetName:input_type -> sluice.v1alpha1.SetNameRequest
@@ -1448,7 +1448,7 @@ var file_sluice_v1alpha1_store_proto_depIdxs = []int32{
 	2,  // 23: sluice.v1alpha1.StoreService.Put:output_type -> sluice.v1alpha1.PutAnswer
 	4,  // 24: sluice.v1alpha1.StoreService.Open:output_type -> sluice.v1alpha1.OpenFrame
 	5,  // 25: sluice.v1alpha1.StoreService.Stat:output_type -> sluice.v1alpha1.StoredObject
-	8,  // 26: sluice.v1alpha1.StoreService.Renew:output_type -> sluice.v1alpha1.RenewResponse
+	8,  // 26: sluice.v1alpha1.StoreService.Renew:output_type -> sluice.v1alpha1.RenewObjectResponse
 	10, // 27: sluice.v1alpha1.StoreService.Remove:output_type -> sluice.v1alpha1.RemoveResponse
 	12, // 28: sluice.v1alpha1.StoreService.List:output_type -> sluice.v1alpha1.ListFrame
 	14, // 29: sluice.v1alpha1.StoreService.SetName:output_type -> sluice.v1alpha1.SetNameResponse

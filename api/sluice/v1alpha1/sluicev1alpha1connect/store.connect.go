@@ -65,7 +65,7 @@ type StoreServiceClient interface {
 	// Open reads an object from an offset on. The end of the stream without an error says that all its bytes have the digest.
 	Open(context.Context, *connect.Request[v1alpha1.OpenRequest]) (*connect.ServerStreamForClient[v1alpha1.OpenFrame], error)
 	Stat(context.Context, *connect.Request[v1alpha1.StatRequest]) (*connect.Response[v1alpha1.StoredObject], error)
-	Renew(context.Context, *connect.Request[v1alpha1.RenewRequest]) (*connect.Response[v1alpha1.RenewResponse], error)
+	Renew(context.Context, *connect.Request[v1alpha1.RenewObjectRequest]) (*connect.Response[v1alpha1.RenewObjectResponse], error)
 	Remove(context.Context, *connect.Request[v1alpha1.RemoveRequest]) (*connect.Response[v1alpha1.RemoveResponse], error)
 	List(context.Context, *connect.Request[v1alpha1.ListRequest]) (*connect.ServerStreamForClient[v1alpha1.ListFrame], error)
 	SetName(context.Context, *connect.Request[v1alpha1.SetNameRequest]) (*connect.Response[v1alpha1.SetNameResponse], error)
@@ -105,7 +105,7 @@ func NewStoreServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 			connect.WithSchema(storeServiceMethods.ByName("Stat")),
 			connect.WithClientOptions(opts...),
 		),
-		renew: connect.NewClient[v1alpha1.RenewRequest, v1alpha1.RenewResponse](
+		renew: connect.NewClient[v1alpha1.RenewObjectRequest, v1alpha1.RenewObjectResponse](
 			httpClient,
 			baseURL+StoreServiceRenewProcedure,
 			connect.WithSchema(storeServiceMethods.ByName("Renew")),
@@ -167,7 +167,7 @@ type storeServiceClient struct {
 	put      *connect.Client[v1alpha1.PutFrame, v1alpha1.PutAnswer]
 	open     *connect.Client[v1alpha1.OpenRequest, v1alpha1.OpenFrame]
 	stat     *connect.Client[v1alpha1.StatRequest, v1alpha1.StoredObject]
-	renew    *connect.Client[v1alpha1.RenewRequest, v1alpha1.RenewResponse]
+	renew    *connect.Client[v1alpha1.RenewObjectRequest, v1alpha1.RenewObjectResponse]
 	remove   *connect.Client[v1alpha1.RemoveRequest, v1alpha1.RemoveResponse]
 	list     *connect.Client[v1alpha1.ListRequest, v1alpha1.ListFrame]
 	setName  *connect.Client[v1alpha1.SetNameRequest, v1alpha1.SetNameResponse]
@@ -194,7 +194,7 @@ func (c *storeServiceClient) Stat(ctx context.Context, req *connect.Request[v1al
 }
 
 // Renew calls sluice.v1alpha1.StoreService.Renew.
-func (c *storeServiceClient) Renew(ctx context.Context, req *connect.Request[v1alpha1.RenewRequest]) (*connect.Response[v1alpha1.RenewResponse], error) {
+func (c *storeServiceClient) Renew(ctx context.Context, req *connect.Request[v1alpha1.RenewObjectRequest]) (*connect.Response[v1alpha1.RenewObjectResponse], error) {
 	return c.renew.CallUnary(ctx, req)
 }
 
@@ -245,7 +245,7 @@ type StoreServiceHandler interface {
 	// Open reads an object from an offset on. The end of the stream without an error says that all its bytes have the digest.
 	Open(context.Context, *connect.Request[v1alpha1.OpenRequest], *connect.ServerStream[v1alpha1.OpenFrame]) error
 	Stat(context.Context, *connect.Request[v1alpha1.StatRequest]) (*connect.Response[v1alpha1.StoredObject], error)
-	Renew(context.Context, *connect.Request[v1alpha1.RenewRequest]) (*connect.Response[v1alpha1.RenewResponse], error)
+	Renew(context.Context, *connect.Request[v1alpha1.RenewObjectRequest]) (*connect.Response[v1alpha1.RenewObjectResponse], error)
 	Remove(context.Context, *connect.Request[v1alpha1.RemoveRequest]) (*connect.Response[v1alpha1.RemoveResponse], error)
 	List(context.Context, *connect.Request[v1alpha1.ListRequest], *connect.ServerStream[v1alpha1.ListFrame]) error
 	SetName(context.Context, *connect.Request[v1alpha1.SetNameRequest]) (*connect.Response[v1alpha1.SetNameResponse], error)

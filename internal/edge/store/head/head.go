@@ -245,7 +245,7 @@ func (s *Store) Renew(ctx context.Context, d store.Digest) error {
 	if err := d.Check(); err != nil {
 		return err
 	}
-	_, err := ask(ctx, s, "renew object "+string(d), &pb.RenewRequest{Digest: string(d)}, s.client.Renew)
+	_, err := ask(ctx, s, "renew object "+string(d), &pb.RenewObjectRequest{Digest: string(d)}, s.client.Renew)
 	return err
 }
 

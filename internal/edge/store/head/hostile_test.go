@@ -268,7 +268,7 @@ func TestCallsThatAreWrong(t *testing.T) {
 	}
 	for _, d := range []string{"", "..", "../../STORE", string(someDigest) + "/..", strings.ToUpper(string(someDigest))} {
 		_, stat := s.client.Stat(ctx, connect.NewRequest(&pb.StatRequest{Digest: d}))
-		_, renewed := s.client.Renew(ctx, connect.NewRequest(&pb.RenewRequest{Digest: d}))
+		_, renewed := s.client.Renew(ctx, connect.NewRequest(&pb.RenewObjectRequest{Digest: d}))
 		_, removed := s.client.Remove(ctx, connect.NewRequest(&pb.RemoveRequest{Digest: d}))
 		_, named := s.client.SetName(ctx, connect.NewRequest(&pb.SetNameRequest{Name: "a", Refs: map[string]string{"x": d}}))
 		for _, err := range []error{stat, renewed, removed, named} {

@@ -193,10 +193,10 @@ func (s *Service) Stat(ctx context.Context, r *connect.Request[pb.StatRequest]) 
 }
 
 // Renew see Stat.
-func (s *Service) Renew(ctx context.Context, r *connect.Request[pb.RenewRequest]) (*connect.Response[pb.RenewResponse], error) {
+func (s *Service) Renew(ctx context.Context, r *connect.Request[pb.RenewObjectRequest]) (*connect.Response[pb.RenewObjectResponse], error) {
 	d := store.Digest(r.Msg.GetDigest())
-	return unary(ctx, s, Call{Operation: RenewObject, Digest: d}, func(ctx context.Context) (*pb.RenewResponse, error) {
-		return &pb.RenewResponse{}, s.o.Store.Renew(ctx, d)
+	return unary(ctx, s, Call{Operation: RenewObject, Digest: d}, func(ctx context.Context) (*pb.RenewObjectResponse, error) {
+		return &pb.RenewObjectResponse{}, s.o.Store.Renew(ctx, d)
 	})
 }
 
