@@ -23,10 +23,8 @@ import (
 const (
 	// maxCall bounds what a caller sends, links excepted, in bytes. A request for a certificate has some 300.
 	maxCall = 64 << 10
-	// callTime bounds such a call, its answer included.
-	callTime = 20 * time.Second
-	// refusedFor is how long a caller that may not join waits for the answer, so that it can't ask often.
-	refusedFor = time.Second
+	// Defaults of HeadOptions. A caller that may not join waits so that it can't ask often.
+	callTime, refusedFor = 20 * time.Second, time.Second
 	// sayEvery is the time between two lines in the log of what strangers can cause as often as they like.
 	sayEvery = 10 * time.Second
 )
@@ -43,9 +41,10 @@ type HeadOptions struct {
 	// Connections is how many may be open, default 2048. A quarter of them is for callers that have not shown a machine's certificate, of
 	// which one address may have a quarter.
 	Connections int
-	// RefusedFor is how long a call to join that is refused waits for its answer, default 1 s.
-	RefusedFor time.Duration
-	Log        *slog.Logger
+	// RefusedFor is how long a call to join that is refused waits for its answer, default 1 s. CallTime bounds every call that is no link,
+	// from its head to the end of its answer, default 20 s.
+	RefusedFor, CallTime time.Duration
+	Log                  *slog.Logger
 }
 
 func (o HeadOptions) filled() HeadOptions {
@@ -57,6 +56,9 @@ func (o HeadOptions) filled() HeadOptions {
 	}
 	if o.RefusedFor <= 0 {
 		o.RefusedFor = refusedFor
+	}
+	if o.CallTime <= 0 {
+		o.CallTime = callTime
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -114,7 +116,7 @@ func handler(o HeadOptions) http.Handler {
 			}
 		}
 		if r.URL.Path != sluicev1alpha1connect.ClusterServiceLinkProcedure {
-			control, end := http.NewResponseController(w), time.Now().Add(callTime)
+			control, end := http.NewResponseController(w), time.Now().Add(o.CallTime)
 			_, _ = control.SetReadDeadline(end), control.SetWriteDeadline(end) // an error: the call is over
 		}
 		mux.ServeHTTP(w, r.WithContext(ctx))

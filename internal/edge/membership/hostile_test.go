@@ -156,7 +156,7 @@ func TestWhatIsTooLong(t *testing.T) {
 
 // Whoever is refused waits, and keeps its connection busy meanwhile; others get through, and the end of the server does not wait for it.
 func TestARefusalTakesItsTime(t *testing.T) {
-	c := newCluster(t, func(o *HeadOptions) { o.RefusedFor = time.Hour })
+	c := newCluster(t, func(o *HeadOptions) { o.RefusedFor, o.CallTime = time.Hour, 2*time.Hour })
 	refused := make(chan struct{})
 	c.log.when("may not join", func() { close(refused) })
 	k := client(t, c.addr, stranger())
@@ -182,9 +182,33 @@ func TestARefusalTakesItsTime(t *testing.T) {
 	}
 	c.shut()
 	select {
-	case <-done:
+	case err := <-done: // at once, and not cut
+		answers(t, err, connect.CodePermissionDenied, "not known here")
 	case <-ctx.Done():
 		t.Error("the server's end waits for it")
+	}
+}
+
+// A call whose end never comes is ended.
+func TestACallThatDoesNotEnd(t *testing.T) {
+	c := newCluster(t, func(o *HeadOptions) { o.CallTime = 50 * time.Millisecond })
+	transport := &http.Transport{TLSClientConfig: stranger(), ForceAttemptHTTP2: true}
+	defer transport.CloseIdleConnections()
+	body, rest := io.Pipe()
+	defer rest.Close()
+	ctx := within(t)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+c.addr+sluicev1alpha1connect.ClusterServiceJoinProcedure, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/grpc")
+	answer, err := transport.RoundTrip(r)
+	if err == nil {
+		_, _ = io.Copy(io.Discard, answer.Body) // an error: the call was cut
+		_ = answer.Body.Close()
+	}
+	if ctx.Err() != nil {
+		t.Error("it goes on")
 	}
 }
 

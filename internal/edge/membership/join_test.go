@@ -431,7 +431,7 @@ func TestSettings(t *testing.T) {
 
 // A call that is given up ends at once.
 func TestAJoinThatIsGivenUp(t *testing.T) {
-	c := newCluster(t, func(o *HeadOptions) { o.RefusedFor = time.Hour })
+	c := newCluster(t, func(o *HeadOptions) { o.RefusedFor, o.CallTime = time.Hour, 2*time.Hour })
 	ctx, end := context.WithCancel(context.Background())
 	c.log.when("may not join", end)
 	by := c.invite("a")

@@ -74,8 +74,8 @@ type Membership struct {
 }
 
 // Join makes the machine a member of a cluster, and keeps that. It may be called again with the same token and name whatever became of an
-// earlier call, until the token lapses; once it has succeeded that only takes over another address of the head. Another token lets a machine
-// join again that was removed at the head; what is kept stays until it has. Errors: Invalid, Conflict (the directory is of another machine
+// earlier call, until the token lapses; once it has succeeded, that only takes over another address of the head. By another token a machine
+// joins again that was removed at the head; until then it keeps what it has. Errors: Invalid, Conflict (the directory is of another machine
 // or cluster), the head's (Denied, Exists, Exhausted), Unavailable (ask again), and those of Open for what is in the directory.
 func Join(ctx context.Context, o Options, by Invited) (*Membership, error) {
 	o = o.filled()

@@ -63,7 +63,7 @@ func TestARenewedCertificate(t *testing.T) {
 	}
 }
 
-// A head that takes the certificate for lapsed while the machine does not says that of the clocks, and a machine says what to do of its own.
+// A lapsed certificate is of no use to anybody: its machine says what to do, and joins again once it was removed.
 func TestALapsedCertificate(t *testing.T) {
 	c := newCluster(t, nil)
 	var here clock
@@ -192,7 +192,7 @@ func TestACertificateThatCantBeKept(t *testing.T) {
 	}
 }
 
-// Keep asks when a renewal is due, not much later, and seldom where that is of no use. Time is that of a bubble, and the head is a function.
+// Keep asks when a renewal is due, not much later, and seldom where that is of no use. The head is a function, time that of a bubble.
 func TestKeep(t *testing.T) {
 	away := errkind.Errorf(errkind.Unavailable, "away")
 	removed := errkind.Errorf(errkind.Denied, "removed")
