@@ -31,6 +31,8 @@ const (
 type Options struct {
 	// Service answers. Needed.
 	Service Service
+	// Machines of the cluster whose head the service is; nil: it is none.
+	Machines Machines
 	// Containers: the service starts subjobs from images, so that a job's counts.
 	Containers bool
 	// Listen is host:port. Any host that is not this machine alone needs TLS and a token.
@@ -231,6 +233,8 @@ func Handler(o Options) http.Handler {
 	for _, path := range streaming() { // each holds files open
 		mux.Handle(path, r.places(max(minStreams, maxOpen()/streamShare), "logs and outputs", small))
 	}
+	nodes, machines := pb.NewNodeServiceHandler(&nodeHandler{o.Service, o.Machines}, all, connect.WithReadMaxBytes(maxCallBytes))
+	mux.Handle(nodes, sized(machines))
 	if o.Metrics != nil {
 		mux.Handle("GET /metrics", o.Metrics)
 	}

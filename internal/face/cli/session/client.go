@@ -29,9 +29,35 @@ func (a *Session) Client() (pb.SluiceServiceClient, error) {
 	if a.Clustered() {
 		return a.clusterClient()
 	}
-	base, err := a.base()
+	base, err := a.dial()
 	if err != nil {
 		return nil, err
+	}
+	return pb.NewSluiceServiceClient(a.http, base, a.calls()...), nil
+}
+
+// Nodes connects to the daemon that --server names, for what is asked of its machines.
+func (a *Session) Nodes() (pb.NodeServiceClient, error) {
+	if a.Clustered() {
+		return nil, command.Usage("in a Kubernetes cluster kubectl is asked for nodes")
+	}
+	base, err := a.dial()
+	if err != nil {
+		return nil, err
+	}
+	return pb.NewNodeServiceClient(a.http, base, a.calls()...), nil
+}
+
+// calls are how all calls are made.
+func (a *Session) calls() []connect.ClientOption {
+	return []connect.ClientOption{connect.WithInterceptors(&caller{Session: a}), connect.WithReadMaxBytes(256 << 20)}
+}
+
+// dial makes the client that reaches the daemon, and returns its URL.
+func (a *Session) dial() (string, error) {
+	base, err := a.base()
+	if err != nil {
+		return "", err
 	}
 	transport := &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
@@ -47,17 +73,16 @@ func (a *Session) Client() (pb.SluiceServiceClient, error) {
 	if a.ca != "" {
 		pem, err := os.ReadFile(a.ca)
 		if err != nil {
-			return nil, command.Usage("--tls-ca: %w", err)
+			return "", command.Usage("--tls-ca: %w", err)
 		}
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(pem) {
-			return nil, command.Usage("--tls-ca %s: holds no certificate in PEM form", a.ca)
+			return "", command.Usage("--tls-ca %s: holds no certificate in PEM form", a.ca)
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
 	a.http = &http.Client{Transport: transport}
-	return pb.NewSluiceServiceClient(a.http, base.String(), connect.WithInterceptors(&caller{Session: a}),
-		connect.WithReadMaxBytes(256<<20)), nil
+	return base.String(), nil
 }
 
 // base is the daemon's URL. Without a scheme, this machine is called plainly and any other with TLS. A token is never
