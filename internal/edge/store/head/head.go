@@ -108,18 +108,17 @@ func (l *localError) Unwrap() error { return l.error }
 // ask makes a call that is no stream.
 func ask[Q, A any](ctx context.Context, s *Store, what string, q *Q,
 	do func(context.Context, *connect.Request[Q]) (*connect.Response[A], error)) (answer *A, err error) {
-	err = s.repeat(ctx, what, func(ctx context.Context) (bool, error) {
+	err = s.repeat(ctx, what, func(ctx context.Context) (further bool, failed error) {
 		ctx, cancel := context.WithTimeoutCause(ctx, s.timing.Answer, errSilent)
 		defer cancel()
-		a, err := within(ctx, func() (*A, error) {
-			r, err := do(ctx, connect.NewRequest(q))
-			if err != nil {
-				return nil, err
+		answer, failed = within(ctx, func() (*A, error) {
+			r, wrong := do(ctx, connect.NewRequest(q))
+			if wrong != nil {
+				return nil, wrong
 			}
 			return r.Msg, nil
 		})
-		answer = a
-		return false, err
+		return false, failed
 	})
 	return answer, err
 }

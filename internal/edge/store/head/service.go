@@ -257,7 +257,7 @@ func streamed[F any](ctx context.Context, s *Service, about Call, send func(*F) 
 	if err = c.may(about); err != nil {
 		return verdict(err)
 	}
-	defer context.AfterFunc(c.ctx, func() { c.cut(c.service.o.Timing.Beat) })()
+	defer context.AfterFunc(c.ctx, func() { c.cut() })()
 	out := newOutlet(c.service.o.Timing.Beat, newWatch(c.service.o.Timing.Stall, func() { c.end(errStalled) }), send, idle)
 	err = do(c.ctx, out)
 	out.close()
@@ -267,8 +267,11 @@ func streamed[F any](ctx context.Context, s *Service, about Call, send func(*F) 
 	return nil
 }
 
-// cut has the call's receives return now and its sends within the given time, in which its answer may still be sent.
-func (c *call) cut(within time.Duration) {
+// graceBeats is how long an answer may take whose call has been ended, in beats.
+const graceBeats = 5
+
+// cut has the call's receives return now, and its sends once its answer had time to be sent.
+func (c *call) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.control == nil {
@@ -276,7 +279,7 @@ func (c *call) cut(within time.Duration) {
 	}
 	// An error says that the stream is over already.
 	_ = c.control.SetReadDeadline(time.Unix(1, 0))
-	_ = c.control.SetWriteDeadline(time.Now().Add(within))
+	_ = c.control.SetWriteDeadline(time.Now().Add(graceBeats * c.service.o.Timing.Beat))
 }
 
 // Open see Stat.
@@ -390,7 +393,7 @@ func (s *Service) Put(ctx context.Context, stream *connect.BidiStream[pb.PutFram
 		return err
 	}
 	defer c.leave()
-	defer context.AfterFunc(c.ctx, func() { c.cut(c.service.o.Timing.Beat) })()
+	defer context.AfterFunc(c.ctx, func() { c.cut() })()
 	stall := func() *watch { return newWatch(c.service.o.Timing.Stall, func() { c.end(errStalled) }) }
 	first := stall()
 	f, err := stream.Receive()

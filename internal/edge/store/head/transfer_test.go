@@ -157,6 +157,7 @@ func TestAHeadThatStartsAnewDuringADownload(t *testing.T) {
 
 // Connections are cut at any byte, again and again: what is put and read back is whole, and goes on where it was.
 func TestConnectionsThatAreCutAtAnyByte(t *testing.T) {
+	planned, left := 0, 0
 	for seed := range uint64(6) {
 		draw := rand.New(rand.NewPCG(seed, 1))
 		data := content(byte(seed), 4<<20+draw.IntN(4<<20))
@@ -169,6 +170,7 @@ func TestConnectionsThatAreCutAtAnyByte(t *testing.T) {
 				// Some within what a connection begins with, the others anywhere.
 				list = append(list, draw.Int64N([]int64{8 << 10, 3 << 20}[draw.IntN(2)]))
 			}
+			planned += len(list)
 			return list
 		}
 		n.cutAfter(cuts()...)
@@ -177,12 +179,17 @@ func TestConnectionsThatAreCutAtAnyByte(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		holds(t, opened(t, dir), data)
+		left += n.pending()
 		n.cutAfter(cuts()...)
 		holds(t, s, data)
+		left += n.pending()
 		if err := store.Name(t.Context(), s, "a/b", store.Refs{"x": digestOf(data)}); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 		h.shut()
+	}
+	if planned-left < planned/2 {
+		t.Errorf("of %d cuts %d came to pass", planned, planned-left)
 	}
 }
 
