@@ -98,10 +98,6 @@ func (u *usage) reserve(machine job.NodeID, d store.Digest, size int64, now time
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	own := u.uploads[machine]
-	if own == nil {
-		own = map[store.Digest]*half{}
-		u.uploads[machine] = own
-	}
 	sum := size + fileCosts
 	for other, h := range own {
 		switch {
@@ -114,6 +110,10 @@ func (u *usage) reserve(machine job.NodeID, d store.Digest, size int64, now time
 	if u.limits.Broken > 0 && (sum > u.limits.Broken || sum < 0) {
 		return errkind.Errorf(errkind.Exhausted, "machine %s has uploads of %d bytes under way or broken off, more than the head takes "+
 			"(%d): finish those first, or raise the limit at the head", machine, sum, u.limits.Broken)
+	}
+	if own == nil {
+		own = map[store.Digest]*half{}
+		u.uploads[machine] = own
 	}
 	h := own[d]
 	if h == nil {

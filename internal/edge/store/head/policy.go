@@ -1,6 +1,7 @@
 package head
 
 import (
+	"cmp"
 	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -59,8 +60,9 @@ func Machines(owner string, own func(job.Token) bool, c Call) error {
 		}
 	case RemoveObject, ListObjects, ListNames, SweepUploads:
 	}
-	return errkind.Errorf(errkind.Denied, "machine %s may not %s %s: it may put and read objects, and name what its own subjobs left; "+
-		"ask at the head", c.Machine, c.Operation, c.Name)
+	what := strings.TrimSpace(string(c.Operation) + " " + cmp.Or(c.Name, string(c.Digest)))
+	return errkind.Errorf(errkind.Denied, "machine %s may not %s: it may put and read objects, and name what its own subjobs left; do "+
+		"this at the head", c.Machine, what)
 }
 
 // below reports whether a name is one below jobs/OWNER.
