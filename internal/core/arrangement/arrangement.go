@@ -94,6 +94,7 @@ func (c Choice) Config() (Config, error) {
 	for i := range nodes {
 		id, at := job.NodeID(numbered(string(c.Node), i, nodes)), &config.Gate.Zones[i%zones]
 		at.Nodes = append(at.Nodes, id)
+		config.Zones[i%zones].Own = append(config.Zones[i%zones].Own, id)
 		config.Nodes = append(config.Nodes, node.Config{ID: id, Number: i, Zone: at.ID, Horizon: c.Horizon, Airlock: c.Airlock,
 			Host: c.Memory, Fixed: c.Fixed})
 		config.Nodes[i].Host.Memory /= quantity.Amount(nodes)

@@ -525,6 +525,9 @@ func (pl *Planner) Refuse(ask uint64) (of job.ID, s *Slice, version uint64, ok b
 	return of, s, version, ok
 }
 
+// Asked is the node that a reservation is asked of, and for which job; empty if none is under this number.
+func (pl *Planner) Asked(ask uint64) (job.NodeID, job.ID) { return pl.bookings.asked(ask) }
+
 // Lapse forgets what nobody has answered in time.
 func (pl *Planner) Lapse(now quantity.Instant) { pl.replan = pl.bookings.lapse(now) || pl.replan }
 

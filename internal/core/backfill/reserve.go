@@ -193,13 +193,27 @@ func (b *bookings) holds(s *Slice) bool { return b.holding.Has(s.At()) }
 // refuse records that a node has refused a reservation. It returns for which job, on which slice and which version of its view; ok is false
 // if no such reservation was asked for.
 func (b *bookings) refuse(ask uint64) (of job.ID, s *Slice, version uint64, ok bool) {
-	for _, p := range b.pending {
-		if p.ask == ask && ask != 0 {
-			b.dropPending(p)
-			return p.job, p.slice, p.version, true
-		}
+	if p := b.of(ask); p != nil {
+		b.dropPending(p)
+		return p.job, p.slice, p.version, true
 	}
 	return "", nil, 0, false
+}
+
+// asked is the node of a pending reservation, and the job that it is for; empty if none was asked for under this number.
+func (b *bookings) asked(ask uint64) (job.NodeID, job.ID) {
+	if p := b.of(ask); p != nil {
+		return p.slice.Node(), p.job
+	}
+	return "", ""
+}
+
+// of is the pending reservation that was asked for under a number; nil if there is none.
+func (b *bookings) of(ask uint64) *pending {
+	if i := slices.IndexFunc(b.pending, func(p *pending) bool { return p.ask == ask && ask != 0 }); i >= 0 {
+		return b.pending[i]
+	}
+	return nil
 }
 
 // lapse forgets what nobody has answered in time, and says whether there was anything.

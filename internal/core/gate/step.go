@@ -11,6 +11,9 @@ import (
 
 // Step handles one message. Facts and effects are appended to out; now never goes back.
 func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
+	if !entitled(&in, g.stock) {
+		return
+	}
 	switch in.Kind {
 	case protocol.Submit:
 		g.desk.Submit(now, &in, in.Body.(*protocol.Submission), out)

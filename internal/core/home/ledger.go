@@ -52,7 +52,8 @@ func New(cfg Config, w Watcher, s Supply) *Ledger {
 	h := &Ledger{book: record.New(record.Config{
 		Self: cfg.Self, Archive: cfg.Archive, Retry: cfg.Retry, Refill: cfg.Refill, PurseTime: cfg.PurseTime,
 	}, w, s)}
-	h.claims = claims.New(claims.Config{Self: cfg.Self, Retry: cfg.Retry, AskTTL: cfg.AskTTL, Backoff: cfg.Backoff}, h.book, w, s)
+	h.claims = claims.New(claims.Config{Self: cfg.Self, Retry: cfg.Retry, AskTTL: cfg.AskTTL, Skew: cfg.Skew, Backoff: cfg.Backoff},
+		h.book, w, s)
 	h.settle = settle.New(settle.Config{
 		Self: cfg.Self, Gates: cfg.Gates, Retry: cfg.Retry, Skew: cfg.Skew, Backoff: cfg.Backoff, MaxKills: cfg.MaxKills, Trust: cfg.Trust,
 	}, h.book, h.claims, w, s)
@@ -68,7 +69,7 @@ func (h *Ledger) Step(now quantity.Instant, in *protocol.Message, out *protocol.
 	case protocol.RedeemRefused:
 		h.settle.RedeemRefused(now, in, in.Body.(*protocol.Refusal), out)
 	case protocol.Running:
-		h.claims.Running(in, in.Body.(*protocol.Beginning), out)
+		h.claims.Running(now, in, in.Body.(*protocol.Beginning), out)
 	case protocol.Report:
 		if o := in.Body.(*protocol.Observation); o.Remains {
 			h.settle.Remains(now, in, out)

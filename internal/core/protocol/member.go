@@ -1,6 +1,10 @@
 package protocol
 
-import "sluice.dev/sluice/internal/core/job"
+import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
+)
 
 // Member is one node's part of a gang over several nodes: the next slices of the claim's list, behind those of the members before it.
 type Member struct {
@@ -20,6 +24,16 @@ func Part(first job.SliceID, also []job.SliceID, members []Member, i int) (own j
 		return first, also[: n-1 : n-1]
 	}
 	return also[at-1], also[at : at+n-1 : at+n-1]
+}
+
+// NodeOf is the node that a slice of the claim is of.
+func (c *Claim) NodeOf(s job.SliceID) job.NodeID {
+	for i := range c.Members {
+		if own, others := Part(c.Slice, c.Also, c.Members, i); own == s || slices.Contains(others, s) {
+			return c.Members[i].Node
+		}
+	}
+	return c.Node
 }
 
 // MemberOf is the member that a token is of; -1 if it is of none.

@@ -6,6 +6,7 @@
 package protocol
 
 import (
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/civil"
@@ -272,6 +273,15 @@ type Slice struct {
 	// Host is the memory of its node's host, which all slices of the node share; 0: it is not counted. Bears is what of it a piece that
 	// begins in its first gap may have now, whatever runs beside it, in eighths of the slice's own memory.
 	Host, Bears quantity.Amount
+}
+
+// MostSlices bounds the slices of a node that is on a machine of its own: more than a machine can have, and few enough that a hostile one
+// does not fill the memory of those that keep them.
+const MostSlices = 1024
+
+// Sound reports whether what the slice says of itself can be.
+func (s *Slice) Sound() bool {
+	return s.Speed >= 0 && s.Host >= 0 && s.Bears >= 0 && !slices.ContainsFunc(s.Capacity[:], func(a quantity.Amount) bool { return a < 0 })
 }
 
 // Offered is what a piece may need on the slice now: its capacity, as far as the host's memory bears that.

@@ -81,6 +81,12 @@ type Past struct {
 // Wall is the planned length of the claim without its grace.
 func (c *Claim) Wall() time.Duration { return c.Plan.Wall }
 
+// Between is a time at which a subjob of the claim is said to have begun or ended, as far as that can be: not before its place was asked
+// for, nor later than now, but for the skew of the clocks.
+func (c *Claim) Between(at, now quantity.Instant, skew time.Duration) quantity.Instant {
+	return min(max(at, c.Asked.Add(-skew), 1), now.Add(skew))
+}
+
 // Worked says whether anything of the job was ever sold, or is kept of earlier lives.
 func (r *Record) Worked() bool {
 	return len(r.Committed)+len(r.Claimed)+len(r.Skipped)+len(r.Claims)+len(r.Past)+len(r.Unpublished) > 0 || r.Resume != (job.Token{}) ||

@@ -63,7 +63,7 @@ func burdens() map[string]func(w *world) {
 				if m.Kind != protocol.Reserve || m.Job != burden {
 					return false
 				}
-				w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Booking).Ask,
+				w.reply(protocol.Message{Kind: protocol.Refused, From: m.To, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Booking).Ask,
 					Slice: m.Body.(*protocol.Booking).Slice, Text: "no"}, Job: m.Job})
 				return true
 			}

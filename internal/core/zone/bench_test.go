@@ -62,11 +62,11 @@ func (g *gaps) open() (protocol.Message, bool) {
 	v.Version = g.version
 	v.Gaps[0] = protocol.Gap{Start: g.now, End: g.now.Add(time.Duration(60+g.version%17*30) * time.Second), Until: protocol.ForDrain}
 	g.out.Reset()
-	g.z.Step(g.now, protocol.Message{Kind: protocol.Offer, Epoch: 1, Body: v}, &g.out)
+	g.z.Step(g.now, protocol.Message{Kind: protocol.Offer, From: node("n"), Epoch: 1, Body: v}, &g.out)
 	for _, m := range g.out.Effects {
 		if m.Kind == protocol.Ask {
 			g.asked++
-			return protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Asking).Ask,
+			return protocol.Message{Kind: protocol.Refused, From: m.To, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Asking).Ask,
 				Slice: m.Body.(*protocol.Asking).Slice}, Job: m.Job}, true
 		}
 	}

@@ -82,8 +82,8 @@ func once(after time.Duration, do func()) func(time.Duration) {
 
 // saysOf has the first slice's node say something of a subjob.
 func (w *world) saysOf(token job.Token, id job.ID, kind protocol.Kind, body protocol.Body) {
-	from, to := protocol.Address{Role: protocol.Node, ID: "n"}, protocol.Address{Role: protocol.Zone, ID: "z"}
-	w.step(protocol.Message{Kind: kind, From: from, To: to, Token: token, Job: id, Body: body})
+	to := protocol.Address{Role: protocol.Zone, ID: "z"}
+	w.step(protocol.Message{Kind: kind, From: w.slices[0].at(), To: to, Token: token, Job: id, Body: body})
 }
 
 // stopped counts what the zone tells nodes to stop without grace, in what it said last.

@@ -24,6 +24,8 @@ import (
 // Config of a zone.
 type Config struct {
 	ID job.ZoneID
+	// Own are the nodes that come with the zone, in its process; none: all do. What others may have it keep is bounded.
+	Own []job.NodeID
 	// Gates that jobs come from; none: one.
 	Gates protocol.Gates
 	// Policy picks among interested jobs. Required.

@@ -156,7 +156,7 @@ func TestReportedProgressIsShown(t *testing.T) {
 	}
 	j, _ := w.z.Job(w.now, "a")
 	for _, said := range []int64{40, 30, 5000} {
-		w.step(protocol.Message{Kind: protocol.Report, Job: "a", Token: j.History[0].Token,
+		w.step(protocol.Message{Kind: protocol.Report, From: node("n"), Job: "a", Token: j.History[0].Token,
 			Body: &protocol.Observation{Progress: said, At: w.now}})
 		want := min(100, max(40, said))
 		if j, _ = w.z.Job(w.now, "a"); j.Progress != 0 || j.Reported != want || j.History[0].Progress != want {

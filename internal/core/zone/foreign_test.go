@@ -38,10 +38,10 @@ func TestSlicesOfOtherZonesAreLetGo(t *testing.T) {
 		Body: &protocol.Adoption{Since: 1, At: now, Spec: spec, Queue: &protocol.Queue{Name: "q", Weight: 1}}}, &out)
 	for i := range 40 {
 		now = now.Add(time.Hour) // long enough that nothing is kept from the job
-		name := fmt.Sprint("n", i)
-		from, token := protocol.Address{Role: protocol.Node, ID: name}, job.Token{Epoch: 1, Seq: uint64(i + 1)}
+		name := fmt.Sprint("m/", i)
+		from, token := protocol.Address{Role: protocol.Node, ID: "m"}, job.Token{Epoch: 1, Seq: uint64(i + 1)}
 		win := protocol.Message{Kind: protocol.Winning, From: from, Job: "a", Session: 1, Body: &protocol.Prize{
-			Place: protocol.Place{Token: token, Node: job.NodeID(name), Slice: protocol.Slice{ID: job.SliceID(name + "/a"), Speed: 1000,
+			Place: protocol.Place{Token: token, Node: "m", Slice: protocol.Slice{ID: job.SliceID(name + "/a"), Speed: 1000,
 				Capacity: trp.Vector{trp.Memory: 1 << 30}}, Start: now, End: now.Add(time.Minute), Expiry: now.Add(time.Second)},
 			Plan: protocol.Plan{Run: time.Second, Wall: time.Second, Round: 1, Window: 1}, Range: job.Range{To: 1},
 			Demand: trp.Vector{trp.Memory: 1 << 20}, Speed: 1000, Bid: &protocol.Bid{},

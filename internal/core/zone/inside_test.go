@@ -114,3 +114,13 @@ func Everybody(z *Zone, now quantity.Instant) (all []Listed) {
 	slices.SortFunc(all, func(a, b Listed) int { return a.Compare(b.JobKey) })
 	return all
 }
+
+// Heard is what the zone has heard of a claim from its node: whether it has confirmed it, since when it runs, and the number of an
+// extension that it has not answered.
+func Heard(z *Zone, id job.ID, t job.Token) (known bool, running quantity.Instant, extension uint64) {
+	st := z.home.Book().Job(id).ClaimSet().State(t)
+	if st == nil {
+		return false, 0, 0
+	}
+	return st.Known(), st.Running(), st.Extension()
+}

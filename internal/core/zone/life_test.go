@@ -59,14 +59,15 @@ func (l *lives) step(m protocol.Message) {
 		case protocol.Ask:
 			l.tokens++
 			l.said = append(l.said, protocol.Message{
-				Kind: protocol.Granted, Body: &protocol.Grant{Ask: m.Body.(*protocol.Asking).Ask, Slice: m.Body.(*protocol.Asking).Slice,
-					Start: m.Body.(*protocol.Asking).Start, End: m.Body.(*protocol.Asking).End}, Job: m.Job,
-				Token: job.Token{Epoch: 1, Seq: l.tokens},
+				Kind: protocol.Granted, From: m.To, Job: m.Job, Token: job.Token{Epoch: 1, Seq: l.tokens},
+				Body: &protocol.Grant{Ask: m.Body.(*protocol.Asking).Ask, Slice: m.Body.(*protocol.Asking).Slice,
+					Start: m.Body.(*protocol.Asking).Start, End: m.Body.(*protocol.Asking).End},
 			})
 		case protocol.Redeem:
 			l.slices[l.index[m.Body.(*protocol.Work).Slice]].running = *m
-			l.said = append(l.said, protocol.Message{Kind: protocol.Leased, Job: m.Job, Token: m.Token, Body: &protocol.Holding{}},
-				protocol.Message{Kind: protocol.Running, Job: m.Job, Token: m.Token, Body: &protocol.Beginning{At: l.now}})
+			l.said = append(l.said, protocol.Message{Kind: protocol.Leased, From: m.To, Job: m.Job, Token: m.Token,
+				Body: &protocol.Holding{}}, protocol.Message{Kind: protocol.Running, From: m.To, Job: m.Job, Token: m.Token,
+				Body: &protocol.Beginning{At: l.now}})
 		}
 	}
 }
@@ -87,7 +88,7 @@ func (l *lives) open(i int) {
 	if l.later > 0 {
 		v.Gaps = append(v.Gaps, protocol.Gap{Start: l.now.Add(l.later), End: quantity.Never})
 	}
-	l.tell(protocol.Message{Kind: protocol.Offer, Epoch: 1, Body: &v})
+	l.tell(protocol.Message{Kind: protocol.Offer, From: node(string(v.Node)), Epoch: 1, Body: &v})
 }
 
 // life ends the next subjob, which has come to nothing new but its checkpoint, and begins another one in its place.
@@ -96,7 +97,7 @@ func (l *lives) life() {
 	l.next = (i + 1) % len(l.slices)
 	l.now = l.now.Add(10 * time.Minute / time.Duration(len(l.slices)))
 	if m := &l.slices[i].running; !m.Token.Zero() {
-		over := protocol.Message{Kind: protocol.Result, Job: m.Job, Epoch: m.Epoch, Token: m.Token,
+		over := protocol.Message{Kind: protocol.Result, From: m.To, Job: m.Job, Epoch: m.Epoch, Token: m.Token,
 			Body: &protocol.Conclusion{Range: m.Body.(*protocol.Work).Range, Result: &job.Result{
 				Outcome: job.Stopped, Progress: m.Body.(*protocol.Work).Range.From, Start: l.now.Add(-time.Minute), End: l.now,
 			}}}
@@ -145,7 +146,8 @@ func BenchmarkNothing(b *testing.B) {
 // report is a Report of what runs on the first slice.
 func (l *lives) report() protocol.Message {
 	m := &l.slices[0].running
-	return protocol.Message{Kind: protocol.Report, Job: m.Job, Token: m.Token, Body: &protocol.Observation{Progress: 1, At: l.now}}
+	return protocol.Message{Kind: protocol.Report, From: m.To, Job: m.Job, Token: m.Token,
+		Body: &protocol.Observation{Progress: 1, At: l.now}}
 }
 
 // TestNothingIsAllocatedForNothing: what changes nothing allocates nothing.

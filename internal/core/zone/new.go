@@ -29,7 +29,7 @@ func New(cfg Config) (*Zone, error) {
 func (z *Zone) assemble() {
 	z.floor = market.NewFloor(z.cfg.floor(z.self), (*seller)(z))
 	z.planner = backfill.New(z.cfg.planner(), z.floor, (*placer)(z))
-	z.sites = sites.New(z.floor, z.planner, z.home, z.bets, z.cfg.AskTTL)
+	z.sites = sites.New(z.floor, z.planner, z.home, z.bets, z.cfg.AskTTL, z.cfg.Own)
 	z.reach = reach.New(z.floor, z.planner, z.cfg.Market != nil, z.cfg.elsewhere())
 	z.federate()
 }

@@ -21,7 +21,7 @@ func BenchmarkQueries(b *testing.B) {
 		z := backlog(b, fair.Policy{}, n)
 		now, out := quantity.Instant(1e12), protocol.Out{}
 		for i := range 8 {
-			z.Step(now, protocol.Message{Kind: protocol.Offer, Epoch: 1, Body: &protocol.SliceView{
+			z.Step(now, protocol.Message{Kind: protocol.Offer, From: node("n"), Epoch: 1, Body: &protocol.SliceView{
 				Slice: protocol.Slice{ID: job.SliceID(fmt.Sprint("s", i)), Capacity: trp.Vector{quantity.Amount((512 + i%2*64) << 20)},
 					Speed: 1000}, Node: "n", Version: 1, Usable: true,
 				Gaps: []protocol.Gap{{Start: now, End: quantity.Never}},

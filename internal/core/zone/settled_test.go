@@ -120,7 +120,7 @@ func TestAnOvertakenViewIsDropped(t *testing.T) {
 	}
 	s := w.slices[0]
 	offer := func(version uint64, usable bool) protocol.Message {
-		return protocol.Message{Kind: protocol.Offer, Epoch: w.epoch, Body: &protocol.SliceView{
+		return protocol.Message{Kind: protocol.Offer, From: s.at(), Epoch: w.epoch, Body: &protocol.SliceView{
 			Slice: s.view, Node: "n", Version: version, Usable: usable, Gaps: s.gaps(w.now),
 		}}
 	}

@@ -44,10 +44,10 @@ func waiting(b *testing.B, m *auction.Config, own bool) {
 		}
 		var out protocol.Out
 		view := &protocol.SliceView{
-			Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 4 << 30}}, Usable: true, Version: 1,
+			Slice: protocol.Slice{ID: "a", Speed: 1000, Capacity: trp.Vector{trp.Memory: 4 << 30}}, Node: "n", Usable: true, Version: 1,
 			Gaps: []protocol.Gap{{Start: quantity.Instant(time.Hour), End: quantity.Never}},
 		}
-		z.Step(1, protocol.Message{Kind: protocol.Offer, Body: view}, &out)
+		z.Step(1, protocol.Message{Kind: protocol.Offer, From: protocol.Address{Role: protocol.Node, ID: "n"}, Body: view}, &out)
 		before, objects := heap()
 		for i := range jobs {
 			out.Reset()

@@ -8,6 +8,9 @@ import (
 
 // Step handles one message. Facts and effects are appended to out; now never goes back.
 func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out) {
+	if !(*senders)(z).entitled(&in) {
+		return
+	}
 	if z.home.AnswerArchived(&in, out) {
 		z.after(now, out)
 		return

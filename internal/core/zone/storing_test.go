@@ -25,7 +25,7 @@ func storing(t *testing.T, says time.Duration) (w *world, end quantity.Instant, 
 		if w.now.Sub(said) >= time.Second {
 			said = w.now
 			w.step(protocol.Message{
-				Kind: protocol.Report, From: protocol.Address{Role: protocol.Node, ID: string(w.slices[0].node)},
+				Kind: protocol.Report, From: w.slices[0].at(),
 				To:    protocol.Address{Role: protocol.Zone, ID: "z"},
 				Token: token, Job: "a", Body: &protocol.Observation{Slice: "s0", Progress: 20, At: w.now, Storing: true},
 			})

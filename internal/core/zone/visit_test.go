@@ -189,13 +189,12 @@ func TestNothingIsClaimedTwice(t *testing.T) {
 	}
 }
 
-// TestAnAbsurdPrizeIsLetGo: of work that the job has none of, of another node's time, or that somebody would be paid for.
+// TestAnAbsurdPrizeIsLetGo: of work that the job has none of, of time that is none, or that somebody would be paid for.
 func TestAnAbsurdPrizeIsLetGo(t *testing.T) {
 	for name, absurd := range map[string]func(*protocol.Prize){
 		"beyond the job": func(p *protocol.Prize) { p.Range.To = 101 },
 		"before it":      func(p *protocol.Prize) { p.Range.From = -1 },
 		"no work":        func(p *protocol.Prize) { p.Range.To = 0 },
-		"another node":   func(p *protocol.Prize) { p.Node = "n" },
 		"no time":        func(p *protocol.Prize) { p.End = p.Start },
 		"time that is over": func(p *protocol.Prize) {
 			p.Start, p.End = p.Start.Add(-time.Hour), p.Start

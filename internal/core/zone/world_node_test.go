@@ -35,17 +35,21 @@ func (w *world) slice(id job.SliceID) *simSlice {
 
 // node answers as the slices' owner does, in the plainest way.
 func (w *world) node(m protocol.Message) {
+	reply := func(a protocol.Message) {
+		a.From = m.To
+		w.reply(a)
+	}
 	switch m.Kind {
 	case protocol.Ask:
 		if w.refuse != nil && w.refuse(&m) {
 			w.slice(m.Body.(*protocol.Asking).Slice).sent = "" // a fresh view follows
-			w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Asking).Ask,
+			reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Asking).Ask,
 				Slice: m.Body.(*protocol.Asking).Slice, Text: "no"}, Job: m.Job})
 			return
 		}
 		for _, id := range append([]job.SliceID{m.Body.(*protocol.Asking).Slice}, m.Body.(*protocol.Asking).Also...) {
 			if !w.slice(id).isFree(m.Body.(*protocol.Asking).Start, m.Body.(*protocol.Asking).End, m.Job, job.Token{}) {
-				w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Asking).Ask,
+				reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Asking).Ask,
 					Slice: m.Body.(*protocol.Asking).Slice, Text: "not free"}, Job: m.Job})
 				return
 			}
@@ -58,14 +62,14 @@ func (w *world) node(m protocol.Message) {
 			s.busy = append(s.busy, protocol.Reservation{ID: uint64(w.now.Add(200 * time.Millisecond)), Kind: protocol.ForHold,
 				Start: m.Body.(*protocol.Asking).Start, End: m.Body.(*protocol.Asking).End, Token: tok, Job: m.Job})
 		}
-		w.reply(protocol.Message{Kind: protocol.Granted, Body: &protocol.Grant{Ask: m.Body.(*protocol.Asking).Ask,
+		reply(protocol.Message{Kind: protocol.Granted, Body: &protocol.Grant{Ask: m.Body.(*protocol.Asking).Ask,
 			Slice: m.Body.(*protocol.Asking).Slice, Start: m.Body.(*protocol.Asking).Start, End: m.Body.(*protocol.Asking).End}, Job: m.Job,
 			Token: tok})
 	case protocol.Redeem:
-		w.redeem(m)
+		w.redeem(m, reply)
 	case protocol.ResultAck:
 		if !m.Body.(*protocol.Acknowledgement).Range.Empty() {
-			w.reply(protocol.Message{Kind: protocol.Published, Token: m.Token, Job: m.Job})
+			reply(protocol.Message{Kind: protocol.Published, Token: m.Token, Job: m.Job})
 		}
 		for _, s := range w.slices {
 			for _, r := range s.runs {
@@ -92,7 +96,7 @@ func (w *world) node(m protocol.Message) {
 	case protocol.Reserve:
 		s := w.slice(m.Body.(*protocol.Booking).Slice)
 		if !s.isFree(m.Body.(*protocol.Booking).Reservation.Start, m.Body.(*protocol.Booking).Reservation.End, m.Job, job.Token{}) {
-			w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Booking).Ask,
+			reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Booking).Ask,
 				Slice: m.Body.(*protocol.Booking).Slice}, Job: m.Job})
 			return
 		}
@@ -122,26 +126,26 @@ func (w *world) node(m protocol.Message) {
 						s.busy[i].End = m.Body.(*protocol.Extension).End
 					}
 				}
-				w.reply(protocol.Message{Kind: protocol.Extended, Body: &protocol.Extension{Ask: m.Body.(*protocol.Extension).Ask,
+				reply(protocol.Message{Kind: protocol.Extended, Body: &protocol.Extension{Ask: m.Body.(*protocol.Extension).Ask,
 					Range: m.Body.(*protocol.Extension).Range, End: m.Body.(*protocol.Extension).End}, Token: m.Token, Job: m.Job})
 				return
 			}
 		}
-		w.reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Extension).Ask}, Token: m.Token,
+		reply(protocol.Message{Kind: protocol.Refused, Body: &protocol.Refusal{Ask: m.Body.(*protocol.Extension).Ask}, Token: m.Token,
 			Job: m.Job})
 	}
 }
 
-func (w *world) redeem(m protocol.Message) {
+func (w *world) redeem(m protocol.Message, reply func(protocol.Message)) {
 	s := w.slice(m.Body.(*protocol.Work).Slice)
 	for _, r := range s.runs {
 		if r.m.Token == m.Token {
-			w.reply(protocol.Message{Kind: protocol.Leased, Token: m.Token, Job: m.Job, Body: &protocol.Holding{}})
+			reply(protocol.Message{Kind: protocol.Leased, Token: m.Token, Job: m.Job, Body: &protocol.Holding{}})
 			return
 		}
 	}
 	if !slices.ContainsFunc(s.busy, func(b protocol.Reservation) bool { return b.Kind == protocol.ForHold && b.Token == m.Token }) {
-		w.reply(protocol.Message{Kind: protocol.RedeemRefused, Token: m.Token, Job: m.Job, Body: &protocol.Refusal{Text: "lapsed"}})
+		reply(protocol.Message{Kind: protocol.RedeemRefused, Token: m.Token, Job: m.Job, Body: &protocol.Refusal{Text: "lapsed"}})
 		return
 	}
 	for _, o := range w.slices {
@@ -163,9 +167,9 @@ func (w *world) redeem(m protocol.Message) {
 	}
 	run.done = min(max(w.now, m.Body.(*protocol.Work).Start).Add(after), m.Body.(*protocol.Work).End)
 	s.runs = append(s.runs, run)
-	w.reply(protocol.Message{Kind: protocol.Leased, Token: m.Token, Job: m.Job, Body: &protocol.Holding{}})
+	reply(protocol.Message{Kind: protocol.Leased, Token: m.Token, Job: m.Job, Body: &protocol.Holding{}})
 	if m.Body.(*protocol.Work).Start <= w.now { // Running of what begins later is lost
-		w.reply(protocol.Message{Kind: protocol.Running, Token: m.Token, Job: m.Job, Body: &protocol.Beginning{At: w.now}})
+		reply(protocol.Message{Kind: protocol.Running, Token: m.Token, Job: m.Job, Body: &protocol.Beginning{At: w.now}})
 	}
 }
 

@@ -260,7 +260,7 @@ func (w *world) deliver() bool {
 			}
 			if r.ended && !r.acked && r.sentAt.Add(time.Second) <= w.now {
 				r.sentAt = w.now
-				w.reply(protocol.Message{Kind: protocol.Result, Token: r.m.Token, Job: r.m.Job, Epoch: r.m.Epoch,
+				w.reply(protocol.Message{Kind: protocol.Result, From: s.at(), Token: r.m.Token, Job: r.m.Job, Epoch: r.m.Epoch,
 					Generation: r.m.Generation, Body: &protocol.Conclusion{Slice: s.view.ID, Range: r.m.Body.(*protocol.Work).Range,
 						Result: &r.result}})
 				acted = true
@@ -270,7 +270,7 @@ func (w *world) deliver() bool {
 		if g := fmt.Sprint(s.gaps(w.now)); g != s.sent && w.cut <= w.now {
 			s.sent = g
 			s.vers++
-			w.reply(protocol.Message{Kind: protocol.Offer, Epoch: w.epoch, Body: &protocol.SliceView{
+			w.reply(protocol.Message{Kind: protocol.Offer, From: s.at(), Epoch: w.epoch, Body: &protocol.SliceView{
 				Slice: s.view, Node: cmp.Or(s.node, "n"), Version: s.vers, Usable: true, Gaps: s.gaps(w.now),
 				Reserved: slices.Clone(s.busy),
 			}})
@@ -280,8 +280,14 @@ func (w *world) deliver() bool {
 	return acted
 }
 
+// at is the address of the slice's node.
+func (s *simSlice) at() protocol.Address {
+	return protocol.Address{Role: protocol.Node, ID: string(cmp.Or(s.node, "n"))}
+}
+
+// reply is a node's word to the zone.
 func (w *world) reply(m protocol.Message) {
-	m.From, m.To = protocol.Address{Role: protocol.Node, ID: "n"}, protocol.Address{Role: protocol.Zone, ID: "z"}
+	m.To = protocol.Address{Role: protocol.Zone, ID: "z"}
 	if w.lose != nil && w.lose(&m) || w.now < w.cut {
 		return
 	}

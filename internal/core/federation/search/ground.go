@@ -81,6 +81,12 @@ func NewGround(cfg *Config, self protocol.Address, zone flow.ZoneID, home Host, 
 // Directory of the zone.
 func (g *Ground) Directory() *flow.Directory { return g.dir }
 
+// Knows reports whether a node is one of the zone's.
+func (g *Ground) Knows(id job.NodeID) bool {
+	_, known := g.nodes[id]
+	return known
+}
+
 // Next is when something here waits for; Never if nothing does.
 func (g *Ground) Next() quantity.Instant { return g.due.Next() }
 

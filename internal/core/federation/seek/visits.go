@@ -118,8 +118,8 @@ func sound(j *home.Job, from protocol.Address, p *protocol.Prize) bool {
 
 // claim sells a job what it has won. A grant that arrives twice is claimed already, and stays.
 func (z *Seek) claim(now quantity.Instant, j *home.Job, p *protocol.Prize, out *protocol.Out) bool {
-	if j.ClaimSet().Claim(p.Token) != nil {
-		return true
+	if c := j.ClaimSet().Claim(p.Token); c != nil {
+		return c.Node == p.Node
 	}
 	v := j.View()
 	if !j.Active() || z.zone.Waits(now, j) != explain.Eligible || v.Running >= max(1, j.Spec.Parallelism) || v.Claimed.Overlaps(p.Range) ||

@@ -161,7 +161,7 @@ func (v *Visits) Won(j *Job, node protocol.Address) {
 // is no longer there answers with nothing, so that nobody waits for it.
 func (v *Visits) Answer(now quantity.Instant, j *Job, view *atomizer.View, in *protocol.Message, out *protocol.Out) {
 	call := in.Body.(*protocol.Call)
-	if j.session == 0 || in.Session != j.session {
+	if j.session == 0 || in.Session != j.session || !slices.Contains(j.hosts, in.From) {
 		return
 	}
 	answer := &protocol.Proposal{Round: call.Round}

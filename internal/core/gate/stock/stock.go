@@ -28,6 +28,8 @@ type Zone struct {
 // Stock is what slices all zones have, as their nodes reported.
 type Stock struct {
 	zones []Zone
+	// own are the nodes that are named in a zone; none: all are as if they were.
+	own   map[string]bool
 	nodes map[string][]protocol.Slice
 	kinds atomizer.Kinds
 	// in is what each zone has, by its place, and zoneOf where a node belongs; both empty where there is one zone.
@@ -46,7 +48,13 @@ type inZone struct {
 
 // New knows of no slice. Nodes that have not reported are asked again after retry.
 func New(zones []Zone, retry time.Duration) *Stock {
-	v := &Stock{zones: zones, nodes: map[string][]protocol.Slice{}, unheard: outbox.New[job.NodeID](retry, mostAsked)}
+	v := &Stock{zones: zones, own: map[string]bool{}, nodes: map[string][]protocol.Slice{},
+		unheard: outbox.New[job.NodeID](retry, mostAsked)}
+	for i := range zones {
+		for _, n := range zones[i].Nodes {
+			v.own[string(n)] = true
+		}
+	}
 	if len(zones) == 1 {
 		return v
 	}
@@ -58,6 +66,13 @@ func New(zones []Zone, retry time.Duration) *Stock {
 		}
 	}
 	return v
+}
+
+// Takes reports whether a node's report may be taken in: it says what can be, and, of a node that is not named in a zone though others are,
+// is not too long.
+func (v *Stock) Takes(node string, all []protocol.Slice) bool {
+	return (len(all) <= protocol.MostSlices || len(v.own) == 0 || v.own[node]) &&
+		!slices.ContainsFunc(all, func(s protocol.Slice) bool { return !s.Sound() })
 }
 
 // Report replaces what is known of a node. With several zones one that belongs to none of them counts for nothing.

@@ -53,6 +53,20 @@ func (a *Ask) Slices() []job.SliceID {
 	return standing.Slices(a.Slice, a.Also)
 }
 
+// covered reports whether a grant is of all the time that is asked for, and, for a gang, whether all nodes hold. What a node grants beyond
+// that is not sold: a subjob ends when its home says.
+func (a *Ask) covered(g *protocol.Grant) bool {
+	return g.Start <= a.Start && g.End >= a.End && (a.holds == nil || len(a.holds.Held()) == len(a.holds.Members()))
+}
+
+// taken reports whether a token names something of the job already. Nodes with different numbers give out different tokens
+// (node.Config.Number), so who gives out another's is not to be dealt with.
+func taken(j *record.Job, t job.Token) bool {
+	_, member, _ := j.ClaimSet().Member(t)
+	_, unpublished := j.Output().Find(t)
+	return member != nil || unpublished || j.ClaimSet().Claim(t) != nil
+}
+
 // price is what it will take of its queue's credits.
 func (a *Ask) price() int64 {
 	if a.Bid == nil {

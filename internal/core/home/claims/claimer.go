@@ -13,8 +13,8 @@ import (
 
 // Config configures a Claimer; fields of the same names are explained where they are embedded.
 type Config struct {
-	Self                   protocol.Address
-	Retry, AskTTL, Backoff time.Duration
+	Self                         protocol.Address
+	Retry, AskTTL, Skew, Backoff time.Duration
 }
 
 // Supply is what a Claimer asks the owner of the slices.

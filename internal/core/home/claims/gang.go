@@ -16,7 +16,8 @@ import (
 // ask is taken in as any other (Granted).
 func (d *Claimer) Prepared(in *protocol.Message, g *protocol.Grant, now quantity.Instant, out *protocol.Out) bool {
 	a := d.asks.of(g.Ask)
-	if a == nil || a.holds == nil || in.Job != a.Job.ID || g.End < a.End || a.holds.Hold(in.Token) {
+	if a == nil || a.holds == nil || in.Job != a.Job.ID || g.Start > a.Start || g.End < a.End || taken(a.Job, in.Token) ||
+		protocol.MemberOf(a.holds.Held(), in.Token) >= 0 || a.holds.Hold(in.Token) {
 		return false
 	}
 	d.asks.take(g.Ask)

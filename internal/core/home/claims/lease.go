@@ -46,7 +46,7 @@ func (d *Claimer) Leased(in *protocol.Message, out *protocol.Out) {
 }
 
 // Running: a subjob has begun.
-func (d *Claimer) Running(in *protocol.Message, b *protocol.Beginning, out *protocol.Out) {
+func (d *Claimer) Running(now quantity.Instant, in *protocol.Message, b *protocol.Beginning, out *protocol.Out) {
 	if j, st, c, i := d.Member(in); c != nil {
 		d.memberLeased(j, st, c, i) // nobody runs without a lease
 		if c.Token != in.Token {
@@ -54,7 +54,7 @@ func (d *Claimer) Running(in *protocol.Message, b *protocol.Beginning, out *prot
 		}
 	}
 	if j, st := d.standing(in); st != nil {
-		d.begins(j, st, b.At)
+		d.begins(now, j, st, b.At)
 	} else {
 		d.disown(in, out)
 	}
@@ -77,14 +77,17 @@ func (d *Claimer) Report(now quantity.Instant, in *protocol.Message, o *protocol
 	} else {
 		st.Report(o.Progress)
 		if st.Running() == 0 { // Running was lost
-			d.begins(j, st, o.At)
+			d.begins(now, j, st, o.At)
 		}
 	}
 }
 
-// begins notes when a subjob began.
-func (d *Claimer) begins(j *record.Job, st *standing.ClaimState, at quantity.Instant) {
+// begins notes when a subjob began, by its node's clock, as far as that can be: its use counts from then.
+func (d *Claimer) begins(now quantity.Instant, j *record.Job, st *standing.ClaimState, at quantity.Instant) {
 	c := j.ClaimSet().Claim(st.Token())
+	if at != 0 {
+		at = c.Between(at, now, d.cfg.Skew)
+	}
 	memory := policy.MiB(c.Demand)
 	was := st.Running()
 	if was != 0 {

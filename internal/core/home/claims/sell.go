@@ -46,7 +46,7 @@ func (d *Claimer) Lapsed(now quantity.Instant) uint64 {
 // Granted turns a grant into a claim, the second of the five steps: a compare-and-set against committed and claimed
 // ranges. The ask was taken (TakeAsk); a grant nobody waits for any more is left to lapse.
 func (d *Claimer) Granted(now quantity.Instant, a *Ask, in *protocol.Message, g *protocol.Grant, out *protocol.Out) (sold bool) {
-	return in.Job == a.Job.ID && d.sell(now, a, in.Token, g.Start, g.End, out)
+	return in.Job == a.Job.ID && d.sell(now, a, in.Token, a.covered(g), out)
 }
 
 // Claim turns a place into a claim that was not asked for by this ledger, but found by a ticket of the job. It is false if that can not be
@@ -56,16 +56,16 @@ func (d *Claimer) Claim(now quantity.Instant, a *Ask, t job.Token, out *protocol
 		return false
 	}
 	a.id, a.generation, a.asked = d.NewAsk(), a.Job.Generation, now
-	return d.sell(now, a, t, a.Start, a.End, out)
+	return d.sell(now, a, t, true, out)
 }
 
-// sell claims what a node holds under a token from start to end.
-func (d *Claimer) sell(now quantity.Instant, a *Ask, token job.Token, start, end quantity.Instant, out *protocol.Out) bool {
+// sell claims what was asked for, which a node holds under a token, or the nodes of a gang; held is false if that is not all of it.
+func (d *Claimer) sell(now quantity.Instant, a *Ask, token job.Token, held bool, out *protocol.Out) bool {
 	j := a.Job
 	e := j.Ending()
-	if e.Final() || j.Generation != a.generation || e.Stopping() || e.Leaving() != "" || !j.Progress().Free(a.Range) || end < a.End ||
-		j.ClaimSet().Claim(token) != nil {
-		// What was asked for is for sale again. Two nodes that give out the same token have the same number: their fault.
+	if e.Final() || j.Generation != a.generation || e.Stopping() || e.Leaving() != "" || !j.Progress().Free(a.Range) || !held ||
+		a.holds == nil && taken(j, token) {
+		// What was asked for is for sale again.
 		d.book.Changed(j)
 		d.Abort(a, out)
 		return false
@@ -79,7 +79,7 @@ func (d *Claimer) sell(now quantity.Instant, a *Ask, token job.Token, start, end
 		sold.Node = d.supply.Node(a.Slice)
 	}
 	d.pay(now, j.Queue(), a.Bid, out)
-	sold.Start, sold.End, sold.Plan.Resume = start, end, j.Progress().Resume()
+	sold.Plan.Resume = j.Progress().Resume()
 	d.book.Fact(out, protocol.Fact{
 		Kind: protocol.Claimed, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Token: token, At: a.asked, Body: out.Sales.Keep(sold),
 	})
@@ -113,6 +113,15 @@ func (d *Claimer) part(a *Ask) (node job.NodeID, first job.SliceID, also []job.S
 	i, all := a.holds.Next(), a.holds.Members()
 	first, also = protocol.Part(a.Slice, a.Also, all, i)
 	return all[i].Node, first, also
+}
+
+// Asked is the node that an ask waits for, and of which job that is; empty if none has this number.
+func (d *Claimer) Asked(id uint64) (node job.NodeID, of job.ID) {
+	if a := d.asks.of(id); a != nil {
+		node, _, _ = d.part(a)
+		return node, a.Job.ID
+	}
+	return "", ""
 }
 
 // sendAsk sends the first step, to one node.

@@ -24,7 +24,7 @@ func (d *Settler) Result(now quantity.Instant, in *protocol.Message, end *protoc
 		return
 	}
 	if gang, st, c, i := d.claims.Member(in); c != nil && c.Generation.Number() == in.Generation.Number() {
-		d.memberGone(now, gang, st, c, i, end.Result, out)
+		d.memberGone(now, gang, st, c, i, d.plausible(now, c, end.Result), out)
 		return
 	}
 	c := j.ClaimSet().Claim(in.Token)
@@ -33,8 +33,34 @@ func (d *Settler) Result(now quantity.Instant, in *protocol.Message, end *protoc
 		d.claims.Send(out, ack)
 		return
 	}
-	d.conclude(now, j, c, end.Result, in.From, out)
+	d.conclude(now, j, c, d.plausible(now, c, end.Result), in.From, out)
 }
+
+// plausible is a result with what can be of its times and its use: what a job and its queue have had is made of them, so a node that is
+// wrong about them, or lies, must not make that less than nothing, nor more than a claim can take.
+func (d *Settler) plausible(now quantity.Instant, c *protocol.Claim, r *job.Result) *job.Result {
+	is := *r
+	if r.End != 0 {
+		is.End = c.Between(r.End, now, d.cfg.Skew)
+	}
+	if r.Start != 0 {
+		is.Start = c.Between(r.Start, now, d.cfg.Skew)
+		is.End = max(is.Start, is.End)
+	}
+	longest := max(0, now.Sub(c.Asked)) + d.cfg.Skew
+	is.Prepare, is.Unpack = min(max(0, r.Prepare), longest), min(max(0, r.Unpack), longest)
+	for k := range is.Peak {
+		is.Peak[k] = min(max(0, r.Peak[k]), mostPeak)
+	}
+	if is == *r {
+		return r
+	}
+	mended := is
+	return &mended
+}
+
+// mostPeak bounds the use that is believed, 1 PiB of memory: sums of it stay numbers.
+const mostPeak = 1 << 50
 
 // conclude settles a claim by its result, and tells its node, or those of its members.
 func (d *Settler) conclude(

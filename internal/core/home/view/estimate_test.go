@@ -83,7 +83,7 @@ func TestTheEndOfARigidJob(t *testing.T) {
 	s.claimed("j", 1, job.Range{To: 1}, 2*time.Hour)
 	estimated(t, "about to start", show(time.Second), [2]float64{}, [2]float64{1, 7201})
 	begun := &protocol.Beginning{At: now.Add(time.Second)}
-	s.ledger.Step(now, &protocol.Message{Kind: protocol.Running, Job: "j", Token: job.Token{Epoch: 1, Seq: 1}, Body: begun},
+	s.ledger.Step(begun.At, &protocol.Message{Kind: protocol.Running, Job: "j", Token: job.Token{Epoch: 1, Seq: 1}, Body: begun},
 		&protocol.Out{})
 	estimated(t, "a minute after it has started", show(61*time.Second), [2]float64{1, 1}, [2]float64{61, 7201})
 }

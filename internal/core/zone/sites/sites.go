@@ -3,6 +3,7 @@ package sites
 import (
 	"cmp"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/timeline"
 	"sluice.dev/sluice/internal/core/zone/bets"
 )
 
@@ -30,6 +32,9 @@ type Sites struct {
 	bets    *bets.Bets
 	rest    time.Duration
 	all     map[job.SliceID]*Slice
+	// offered counts the slices of each node; own are nodes that may have any number, all if none is named.
+	offered map[job.NodeID]int
+	own     []job.NodeID
 	// last is the one that was looked up last; nil: none.
 	last *Slice
 	// foreign are those that were touched in this step and that nobody offers.
@@ -38,9 +43,11 @@ type Sites struct {
 	stales alarm.Heap[*Slice]
 }
 
-// New knows no slice. A slice whose view is in doubt rests for the given time.
-func New(floor *market.Floor, planner *backfill.Planner, ledger Ledger, b *bets.Bets, rest time.Duration) *Sites {
-	return &Sites{floor: floor, planner: planner, ledger: ledger, bets: b, rest: rest, all: map[job.SliceID]*Slice{}}
+// New knows no slice. A slice whose view is in doubt rests for the given time. Nodes that are not among the zone's own, where any are named,
+// may offer protocol.MostSlices each.
+func New(floor *market.Floor, planner *backfill.Planner, ledger Ledger, b *bets.Bets, rest time.Duration, own []job.NodeID) *Sites {
+	return &Sites{floor: floor, planner: planner, ledger: ledger, bets: b, rest: rest, own: own, all: map[job.SliceID]*Slice{},
+		offered: map[job.NodeID]int{}}
 }
 
 // SetView records a node's view of a slice, and reports whether it is news. A view older than the present one is dropped.
@@ -48,6 +55,7 @@ func (z *Sites) SetView(now quantity.Instant, epoch uint32, v *protocol.SliceVie
 	s := z.Make(v.Slice.ID)
 	switch {
 	case s.view == nil:
+		z.offered[v.Node]++
 	case epoch < s.epoch || epoch == s.epoch && v.Version <= s.view.Version:
 		return false
 	default:
@@ -70,6 +78,48 @@ func (z *Sites) SetView(now quantity.Instant, epoch uint32, v *protocol.SliceVie
 	})
 	z.mark(s)
 	return true
+}
+
+// mostEntries bounds the gaps, and the reservations, of one view.
+const mostEntries = 2*timeline.Max + 1
+
+// Takes reports whether a view may be taken in: it is sound, its slice is no other node's, and the node has not offered too many.
+func (z *Sites) Takes(v *protocol.SliceView) bool {
+	s := z.all[v.Slice.ID]
+	if (s == nil || s.view == nil) && z.offered[v.Node] >= protocol.MostSlices && len(z.own) > 0 && !slices.Contains(z.own, v.Node) {
+		return false
+	}
+	owner := z.Owner(v.Slice.ID)
+	return (owner == "" || owner == v.Node) && sound(v)
+}
+
+// Owner is the node that a slice is of: the one that offers it, else the one that has claims on it; empty if there is none.
+func (z *Sites) Owner(id job.SliceID) job.NodeID {
+	s := z.Find(id)
+	switch {
+	case s == nil:
+		return ""
+	case s.view != nil:
+		return s.view.Node
+	case len(s.sold) > 0:
+		return s.sold[0].node
+	}
+	return ""
+}
+
+// sound reports whether a view says what can be: a node that has gone wrong must not break what counts with time.
+func sound(v *protocol.SliceView) bool {
+	if len(v.Gaps) > mostEntries || len(v.Reserved) > mostEntries || !v.Slice.Sound() {
+		return false
+	}
+	last := quantity.Instant(math.MinInt64)
+	for _, g := range v.Gaps {
+		if g.Start < last || g.End <= g.Start || g.End > quantity.Never {
+			return false
+		}
+		last = g.End
+	}
+	return !slices.ContainsFunc(v.Reserved, func(r protocol.Reservation) bool { return r.End < r.Start || r.Every < 0 })
 }
 
 // Find the slice of this id, nil if nothing is known of it. It remembers which it found last.
@@ -174,7 +224,7 @@ func (z *Sites) Answered(a *home.Ask) {
 // Sold enters a claim of a job at its slices.
 func (z *Sites) Sold(j *home.Job, c *protocol.Claim) {
 	z.each(c.Slice, c.Also, func(s *Slice) {
-		s.sold = append(s.sold, Sale{bets.Sale{Token: c.Token, Start: c.Start, End: c.End}, j})
+		s.sold = append(s.sold, Sale{bets.Sale{Token: c.Token, Start: c.Start, End: c.End}, j, c.NodeOf(s.id)})
 	})
 }
 

@@ -50,6 +50,8 @@ type Slice struct {
 type Sale struct {
 	bets.Sale
 	Job *home.Job
+	// node that has the claim's part of the slice.
+	node job.NodeID
 }
 
 // Of is the slice that the floor speaks of.
