@@ -136,7 +136,7 @@ var messageNames = map[uint8]string{
 	uint8(protocol.Running): "Running", uint8(protocol.Report): "Report", uint8(protocol.Result): "Result",
 	uint8(protocol.ResultAck): "ResultAck",
 	uint8(protocol.Extend):    "Extend", uint8(protocol.Extended): "Extended", uint8(protocol.Stop): "Stop",
-	uint8(protocol.Published): "Published",
+	uint8(protocol.Published): "Published", uint8(protocol.Removed): "Removed",
 	uint8(protocol.Inventory): "Inventory", uint8(protocol.Start): "Start", uint8(protocol.Started): "Started",
 	uint8(protocol.Exited): "Exited",
 	uint8(protocol.Stuck):  "Stuck", uint8(protocol.Deadline): "Deadline", uint8(protocol.Settle): "Settle",

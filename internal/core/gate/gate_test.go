@@ -1,6 +1,7 @@
 package gate_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -179,6 +180,52 @@ func TestARetriedSubmitIsTheSameJob(t *testing.T) {
 	}
 	if r := d.call(submit(t, "a", "r2", "d2")); errkind.Of(r.Body.(*protocol.Receipt).Err) != errkind.Exists {
 		t.Errorf("other content under the same name: %v", r.Body.(*protocol.Receipt).Err)
+	}
+}
+
+// TestWhatNodesHaveIsJudgedAsItIs: by one that nobody named and that speaks for the first time an hour later, until it is removed. What a
+// node says of slices that can't be, and what it says of jobs, counts for nothing.
+func TestWhatNodesHaveIsJudgedAsItIs(t *testing.T) {
+	d := newDesk(t)
+	has := func(by string, mib ...int64) protocol.Message {
+		var all []protocol.Slice
+		for i, m := range mib {
+			all = append(all, protocol.Slice{ID: job.SliceID(fmt.Sprint(by, "/", i)), Capacity: trp.Vector{quantity.Amount(m << 20)},
+				Speed: 1000})
+		}
+		return protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: by},
+			Body: &protocol.Stock{Slices: all}}
+	}
+	jobs := 0
+	runs := func() bool {
+		jobs++
+		name := fmt.Sprint("b", jobs)
+		r := d.call(protocol.Message{Kind: protocol.Submit,
+			Body: &protocol.Submission{Request: name, Digest: "d", Spec: spec(t, name, 2000)}})
+		return r.Body.(*protocol.Receipt).Err == nil
+	}
+	d.step(has("early", 512))
+	if runs() {
+		t.Error("nobody has that much, and it is accepted")
+	}
+	d.now = d.now.Add(time.Hour)
+	forged := has("late", 4000)
+	forged.From.Role = protocol.Zone
+	for name, m := range map[string]protocol.Message{
+		"no node": forged, "less than nothing": has("late", 4000, -1), "a job's end": {Kind: protocol.Closed,
+			From: protocol.Address{Role: protocol.Node, ID: "late"}, Job: "b", Body: &protocol.Closing{}},
+	} {
+		if d.step(m); len(d.said) > 0 || runs() {
+			t.Errorf("%s: said is %+v, or it is accepted", name, d.said)
+		}
+	}
+	d.step(has("late", 4000))
+	if !runs() {
+		t.Error("a node has it since, and it is refused")
+	}
+	d.step(protocol.Message{Kind: protocol.Removed, From: protocol.Address{Role: protocol.Person}, Body: &protocol.Removal{Node: "late"}})
+	if runs() {
+		t.Error("the node that had it is removed, and it is accepted")
 	}
 }
 

@@ -37,6 +37,9 @@ func (g *Gate) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		g.stock.Report(in.From.ID, in.Body.(*protocol.Stock).Slices)
 		g.homes.Forget()
 		g.drawHomes(now, out)
+	case protocol.Removed:
+		g.stock.Remove(string(in.Body.(*protocol.Removal).Node))
+		g.homes.Forget()
 	case protocol.Adopted:
 		g.adopted(now, &in, out)
 	case protocol.Purged, protocol.Forgotten:

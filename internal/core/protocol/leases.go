@@ -86,6 +86,9 @@ type Conclusion struct {
 	Result     *job.Result
 }
 
+// Removal names a node that is none any more. What it offered is not there; what was sold there may run on until its lease ends.
+type Removal struct{ Node job.NodeID }
+
 // Acknowledgement is what was committed of a result; empty: nothing, or it was refused.
 type Acknowledgement struct{ Range job.Range }
 
@@ -120,6 +123,7 @@ func (*Holding) Body()         {}
 func (*Beginning) Body()       {}
 func (*Observation) Body()     {}
 func (*Conclusion) Body()      {}
+func (*Removal) Body()         {}
 func (*Acknowledgement) Body() {}
 func (*Extension) Body()       {}
 func (*Halt) Body()            {}

@@ -142,6 +142,9 @@ const (
 	// Published: Token, Job. Committed output and checkpoint are in their place. Node -> zone; the node sends it again for a ResultAck of a
 	// lease that is gone.
 	Published
+	// Removed: a machine has left for good, and no word of its node comes through any more: Removal. Person -> gates and zones. Soft, and
+	// idempotent: after a restart nobody knows the node.
+	Removed
 )
 
 // Node <-> executor, and the timer.

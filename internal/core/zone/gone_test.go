@@ -2,6 +2,7 @@ package zone_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
@@ -45,8 +47,8 @@ func (w *world) passes(d time.Duration) {
 	}
 }
 
-// TestANodeThatComesLate: nobody named it, and it speaks for the first time an hour after the zone began. What has waited for it runs there,
-// whatever the kind of its work; so does a gang that needs it beside another.
+// TestANodeThatComesLate: nobody named it, and it speaks for the first time an hour after the zone began. What has waited for it runs
+// there, whatever the kind of its work; so does a gang that needs it beside another.
 func TestANodeThatComesLate(t *testing.T) {
 	markets(t, func(t *testing.T, w *world) {
 		w.brings("early/a", "early", 512)
@@ -138,8 +140,8 @@ func TestAPlaceOnAGoneNodeKeepsNobodyWaiting(t *testing.T) {
 	})
 }
 
-// TestOutputOnAGoneNode: all of a job is committed, and its node is gone before it has said that the output is in its place. The job is over
-// half an hour later, and says where its output should be.
+// TestOutputOnAGoneNode: all of a job is committed, and its node is gone before it has said that the output is in its place. The job is
+// over half an hour later, and says where its output should be.
 func TestOutputOnAGoneNode(t *testing.T) {
 	markets(t, func(t *testing.T, w *world) {
 		w.brings("gone/a", "gone", 512)
@@ -156,5 +158,59 @@ func TestOutputOnAGoneNode(t *testing.T) {
 			!strings.Contains(v.Reason, "node gone did not say within 30m0s that the output of 20 units [0,20) is in its place") {
 			t.Errorf("it is over after %v: %+v", late, v)
 		}
+	})
+}
+
+// TestARemovedNode: what it offers is for sale no more, and explained by that; what it was sold is given up when it can run no more, and
+// not earlier. A machine that comes by its name is a new one, which begins to count its boots and views anew.
+func TestARemovedNode(t *testing.T) {
+	markets(t, func(t *testing.T, w *world) {
+		w.epoch = 7
+		old := w.brings("m/a", "m", 1024)
+		w.brings("here/a", "here", 512)
+		w.submit(items(t, "runs", 60, 900, 1))
+		for len(old.runs) == 0 {
+			w.tick()
+		}
+		lease := old.runs[0].m
+		end := lease.Body.(*protocol.Work).End
+		w.dies("m")
+		asked := 0
+		hear := w.lose
+		w.lose = func(m *protocol.Message) bool {
+			if m.To == node("m") && m.Kind == protocol.Ask {
+				asked++
+			}
+			return hear(m)
+		}
+		gone := protocol.Message{Kind: protocol.Removed, From: protocol.Address{Role: protocol.Person}, Body: &protocol.Removal{Node: "m"}}
+		w.step(gone)
+		w.submit(items(t, "waits", 30, 900, 1), items(t, "small", 30, 100, 1))
+		for range 2 { // a word that is doubled changes nothing
+			w.passes(10 * time.Second)
+			w.step(gone)
+		}
+		for _, x := range w.z.Windows(w.now) {
+			if x.Slice == "m/a" {
+				t.Errorf("its window is open: %+v", x)
+			}
+		}
+		e, _ := w.z.Explain(w.now, "waits")
+		if i := slices.IndexFunc(e.Slices, func(f status.SliceFit) bool { return f.Slice == "m/a" }); i < 0 || e.Slices[i].Fits ||
+			e.Slices[i].Why != "its node was removed from the cluster" {
+			t.Errorf("its slice is explained by %+v", e.Slices)
+		}
+		w.passes(end.Add(30 * time.Second).Sub(w.now))
+		if f := w.released(lease.Token); f == nil || f.At < end.Add(5*time.Second) || f.At > end.Add(10*time.Second) {
+			t.Errorf("its lease ended at %v, and was given up as %+v", end, f)
+		}
+		if finished(t, w, "small"); asked > 0 {
+			t.Errorf("it was asked %d times for what it does not offer any more", asked)
+		}
+		w.lose = nil // another machine, by the same name
+		w.epoch, old.vers, old.sent, old.runs, old.busy = 1, 0, "", nil, nil
+		w.mail.newest = map[job.SliceID]uint64{}
+		w.until(time.Hour)
+		finished(t, w, "runs", "waits")
 	})
 }

@@ -24,6 +24,12 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		z.granted(now, &in, in.Body.(*protocol.Grant), out)
 	case protocol.Refused:
 		z.refused(now, &in, in.Body.(*protocol.Refusal), out)
+	case protocol.Removed:
+		node := in.Body.(*protocol.Removal).Node
+		z.sites.Remove(now, node)
+		if z.seek != nil {
+			z.seek.Ground().Forget(node)
+		}
 	case protocol.Tick:
 		z.woken = 0 // no wake-up is pending any more
 	case protocol.Attend:

@@ -111,6 +111,9 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 	protocol.Leased: body(func(c *coder.Coder, b *protocol.Holding) {
 		coder.Text(c, 1, &b.Slice)
 	}),
+	protocol.Removed: body(func(c *coder.Coder, b *protocol.Removal) {
+		coder.Text(c, 1, &b.Node)
+	}),
 	protocol.RedeemRefused: body(refusalFields),
 	protocol.Running:       body(beginningFields),
 	protocol.Report: body(func(c *coder.Coder, b *protocol.Observation) {
@@ -377,7 +380,7 @@ func knownMessage(k protocol.Kind) bool {
 	return within(k, protocol.Submit, protocol.DrainZone) ||
 		within(k, protocol.Reserve, protocol.Unquarantine) ||
 		within(k, protocol.Adopt, protocol.Surrendered) ||
-		within(k, protocol.Offer, protocol.Published) ||
+		within(k, protocol.Offer, protocol.Removed) ||
 		within(k, protocol.Inventory, protocol.Wished) ||
 		within(k, protocol.Attend, protocol.Told) ||
 		within(k, protocol.File, protocol.Outdated) ||

@@ -82,6 +82,14 @@ func (d *Directory) Silent(n NodeID) {
 	d.note(n)
 }
 
+// Forget makes a node one of which nothing is known.
+func (d *Directory) Forget(n NodeID) {
+	d.moved = true
+	d.count(&d.nodes[n], -1)
+	d.nodes[n] = Summary{}
+	d.note(n)
+}
+
 // Fetch prefetches what a hop of a class reads, and changes nothing. With several tickets it is called for each of them first, so that the
 // processor loads their cache lines in parallel, not one hop after the other. The result has no meaning.
 func (d *Directory) Fetch(c Class) uint64 {

@@ -108,6 +108,14 @@ func (g *Ground) Hear(from job.NodeID, s *flow.Summary) {
 	}
 }
 
+// Forget says that a node was removed. One of its name that comes is a new one.
+func (g *Ground) Forget(id job.NodeID) {
+	if n, known := g.nodes[id]; known {
+		g.missed[n] = 0
+		g.dir.Forget(n)
+	}
+}
+
 // Arrive handles a ticket that was drawn to this zone. One that is here already was sent twice.
 func (g *Ground) Arrive(now quantity.Instant, id job.ID, e *protocol.Errand, out *protocol.Out) {
 	k := key{e.Home, e.ID}

@@ -100,6 +100,14 @@ func (v *Stock) Report(node string, all []protocol.Slice) {
 	v.nodes[node] = all
 }
 
+// Remove says that a node was removed, and has none. One of several zones has been heard with that.
+func (v *Stock) Remove(node string) {
+	v.Report(node, nil)
+	if len(v.in) == 0 {
+		delete(v.nodes, node)
+	}
+}
+
 // Kinds returns the kinds of all slices.
 func (v *Stock) Kinds() *atomizer.Kinds { return &v.kinds }
 

@@ -81,3 +81,45 @@ func TestStockAgainstRecount(t *testing.T) {
 		}
 	})
 }
+
+// TestReportsAreBounded, where they are not of nodes that are named.
+func TestReportsAreBounded(t *testing.T) {
+	all := make([]protocol.Slice, protocol.MostSlices+1)
+	named := New([]Zone{{ID: "a", Nodes: []job.NodeID{"own"}}}, time.Second)
+	for _, c := range []struct {
+		v    *Stock
+		node string
+		n    int
+		want bool
+	}{
+		{named, "own", len(all), true}, {named, "b", len(all), false}, {named, "b", len(all) - 1, true},
+		{New([]Zone{{ID: "a"}}, time.Second), "b", len(all), true},
+	} {
+		if got := c.v.Takes(c.node, all[:c.n]); got != c.want {
+			t.Errorf("%d slices of %s are taken: %v", c.n, c.node, got)
+		}
+	}
+}
+
+// TestARemovedNodeHasNothing, and is not waited for.
+func TestARemovedNodeHasNothing(t *testing.T) {
+	table, err := trp.Compile(trp.Profile{Form: trp.Phases, Phases: []trp.Phase{{UpTo: 1, Mean: 1 << 20}}}, 1, 10_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := &job.Spec{Kind: job.Rigid, Total: 1, Slices: 1, PerUnit: time.Second, Grid: 1, Safe: table}
+	for _, zones := range [][]Zone{{{ID: "a"}}, {{ID: "a", Nodes: []job.NodeID{"m"}}, {ID: "b", Nodes: []job.NodeID{"n"}}}} {
+		v := New(zones, time.Second)
+		v.Report("m", []protocol.Slice{{ID: "m/0", Capacity: trp.Vector{1 << 30}, Speed: 1000}})
+		if n := v.Together(spec, job.SameZone, 0); n != 1 {
+			t.Fatalf("%d slices are known, want 1", n)
+		}
+		v.Remove("m")
+		if n := v.Together(spec, job.SameZone, 0); n != 0 {
+			t.Errorf("%d zones: %d slices are known of a node that was removed", len(zones), n)
+		}
+		if len(zones) > 1 && !v.Heard(0) {
+			t.Error("it is waited for")
+		}
+	}
+}

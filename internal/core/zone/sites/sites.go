@@ -58,7 +58,26 @@ func (z *Sites) SetView(now quantity.Instant, epoch uint32, v *protocol.SliceVie
 		z.offered[v.Node]++
 	case epoch < s.epoch || epoch == s.epoch && v.Version <= s.view.Version:
 		return false
-	default:
+	}
+	z.show(now, s, epoch, v)
+	return true
+}
+
+// removedText is why nothing can be sold on a slice of a node that was removed.
+const removedText = "its node was removed from the cluster"
+
+// Remove says that a node is none any more: nothing of its slices is for sale. Another of its name is a new one, whose first word counts.
+func (z *Sites) Remove(now quantity.Instant, node job.NodeID) {
+	for _, s := range slices.Collect(z.All()) {
+		if s.view.Node == node {
+			z.show(now, s, 0, &protocol.SliceView{Slice: s.view.Slice, Node: node, Why: removedText})
+		}
+	}
+}
+
+// show makes a view the one of a slice.
+func (z *Sites) show(now quantity.Instant, s *Slice, epoch uint32, v *protocol.SliceView) {
+	if s.view != nil {
 		if (s.doubter != nil || z.ledger.Avoiding()) && !sameView(s.view, v) {
 			z.looksAnother(s)
 		}
@@ -77,7 +96,6 @@ func (z *Sites) SetView(now quantity.Instant, epoch uint32, v *protocol.SliceVie
 		}
 	})
 	z.mark(s)
-	return true
 }
 
 // mostEntries bounds the gaps, and the reservations, of one view.
