@@ -1,8 +1,6 @@
 package zone
 
 import (
-	"slices"
-
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -64,7 +62,7 @@ func (z *senders) asked(number uint64) (job.NodeID, job.ID) {
 // holds reports whether what a message's token names is a node's, or nobody's.
 func (z *senders) holds(by job.NodeID, in *protocol.Message) bool {
 	j := z.home.Book().Job(in.Job)
-	return j == nil || slices.Contains([]job.NodeID{"", by}, home.Holder(j, in.Token))
+	return j == nil || may(by, home.Holder(j, in.Token))
 }
 
 // searches reports whether the zone's tickets search at a node.
@@ -72,5 +70,8 @@ func (z *senders) searches(by job.NodeID) bool { return z.seek != nil && z.seek.
 
 // offers reports whether a place that a node tells of may be its own.
 func (z *senders) offers(by job.NodeID, p *protocol.Place) bool {
-	return p.Node == by && slices.Contains([]job.NodeID{"", by}, z.sites.Owner(p.Slice.ID))
+	return p.Node == by && may(by, z.sites.Owner(p.Slice.ID))
 }
+
+// may reports whether a node may speak of what has this owner: it is the node, or nobody.
+func may(by, owner job.NodeID) bool { return owner == "" || owner == by }

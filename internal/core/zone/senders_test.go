@@ -10,6 +10,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -307,7 +308,11 @@ func (l *liar) view(slice job.SliceID) *protocol.SliceView {
 		Version: uint64(rapid.IntRange(0, 99).Draw(l.T, "version")),
 		Usable:  rapid.Bool().Draw(l.T, "usable")}
 	for range rapid.IntRange(0, 3).Draw(l.T, "gaps") {
-		v.Gaps = append(v.Gaps, protocol.Gap{Start: l.instant(), End: l.instant()})
+		g := protocol.Gap{Start: l.instant(), End: l.instant()}
+		if g.End == quantity.Never-1 { // a window may be as long as a gap that has an end, and a lease as long as its window
+			g.End = quantity.Never
+		}
+		v.Gaps = append(v.Gaps, g)
 	}
 	for range rapid.IntRange(0, 2).Draw(l.T, "reservations") {
 		v.Reserved = append(v.Reserved, protocol.Reservation{ID: uint64(rapid.IntRange(0, 3).Draw(l.T, "id")), Start: l.instant(),
@@ -350,9 +355,12 @@ func (l *liar) lie(slices ...job.SliceID) protocol.Message {
 	return m
 }
 
-// troubled is a world of three honest nodes with work of each kind.
-func troubled(t *testing.T) *world {
+// troubled is a world of three honest nodes with work of each kind, under mechanism sja or jasda.
+func troubled(t *testing.T, bids bool) *world {
 	w := newWorld(t, 512, 512, 512)
+	if bids {
+		w = newMarket(t, auction.Config{}, 512, 512, 512)
+	}
 	w.oneNodeEach()
 	long := steps(t, "s", 400, 10, 300)
 	long.Continue = true
@@ -363,40 +371,47 @@ func troubled(t *testing.T) *world {
 // TestALiarGainsNothing: a node without slices hears all that is said, and says whatever it likes, with the numbers, tokens and slices of
 // others. What the zone does is to the letter what it does without that node.
 func TestALiarGainsNothing(t *testing.T) {
-	honest := troubled(t)
-	honest.until(30 * time.Minute)
-	finished(t, honest, "a", "s", "trio")
-	rapid.Check(t, func(rt *rapid.T) {
-		w := troubled(t)
-		l := &liar{T: rt, w: w}
-		w.lose = func(m *protocol.Message) bool {
-			if m.To.Role == protocol.Node {
-				l.heard = append(l.heard, *m)
+	for _, bids := range []bool{false, true} {
+		honest := troubled(t, bids)
+		honest.until(30 * time.Minute)
+		finished(t, honest, "a", "s", "trio")
+		rapid.Check(t, func(rt *rapid.T) {
+			w := troubled(t, bids)
+			l := &liar{T: rt, w: w}
+			w.lose = func(m *protocol.Message) bool {
+				if m.To.Role == protocol.Node {
+					l.heard = append(l.heard, *m)
+				}
+				return false
 			}
-			return false
-		}
-		for i := 0; w.now < honest.now && len(w.closed) < len(w.adopted); i++ {
-			w.tick()
-			for range rapid.IntRange(0, 3).Draw(rt, "lies") {
-				m, out, digest := l.lie("s0", "s1", "s2"), protocol.Out{}, w.z.Digest()
-				w.z.Step(w.now, m, &out)
-				toItself := func(x protocol.Message) bool { return x.To == node("b") }
-				if out.Effects = slices.DeleteFunc(out.Effects, toItself); len(out.Facts)+len(out.Effects) > 0 || w.z.Digest() != digest {
-					rt.Fatalf("%+v: facts %+v, said %+v", m, out.Facts, out.Effects)
+			for w.now < honest.now && len(w.closed) < len(w.adopted) {
+				w.tick()
+				for range rapid.IntRange(0, 3).Draw(rt, "lies") {
+					l.ignored(l.lie("s0", "s1", "s2"))
 				}
 			}
-		}
-		if !slices.Equal(w.log, honest.log) {
-			rt.Fatalf("the facts are\n%v\nwant\n%v", w.log, honest.log)
-		}
-	})
+			if !slices.Equal(w.log, honest.log) {
+				rt.Fatalf("the facts are\n%v\nwant\n%v", w.log, honest.log)
+			}
+		})
+	}
+}
+
+// ignored insists that a lie changes nothing, and that nobody else hears of it.
+func (l *liar) ignored(m protocol.Message) {
+	out, digest := protocol.Out{}, l.w.z.Digest()
+	l.w.z.Step(l.w.now, m, &out)
+	others := slices.DeleteFunc(out.Effects, func(x protocol.Message) bool { return x.To == node("b") })
+	if len(out.Facts)+len(others) > 0 || l.w.z.Digest() != digest {
+		l.Fatalf("%+v: facts %+v, said %+v", m, out.Facts, others)
+	}
 }
 
 // TestALiarWithSlices is sold work, and lies about it and about its slices. The others' work goes on, each job is over in the end, and no
 // promise of the zone's own is broken.
 func TestALiarWithSlices(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		w := troubled(t)
+		w := troubled(t, rapid.Bool().Draw(rt, "bids"))
 		w.t = rt
 		for _, s := range w.adopted {
 			s.MaxFailures = 1 << 20 // its own forged failures are not what this is about
@@ -477,5 +492,35 @@ func TestTheSlicesOfOneNodeAreBounded(t *testing.T) {
 		if got := len(w.z.Windows(w.now)) - before; got != want {
 			t.Errorf("node %s has %d slices here, want %d", by, got, want)
 		}
+	}
+}
+
+// TestTheClassesOfOneNodeAreBounded: it describes its one slice ever anew. What others have, and what it had, it may show still.
+func TestTheClassesOfOneNodeAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.config.Own = []job.NodeID{"n"}
+	w.z = w.make()
+	version := uint64(0)
+	shows := func(by string, mib int64) bool {
+		version++
+		var out protocol.Out
+		w.z.Step(w.now, protocol.Message{Kind: protocol.Offer, From: node(by), Epoch: 1, Body: &protocol.SliceView{
+			Node: job.NodeID(by), Version: version, Usable: true,
+			Slice: protocol.Slice{ID: job.SliceID(by + "/a"), Capacity: trp.Vector{quantity.Amount(mib)}, Speed: 1000},
+		}}, &out)
+		return zone.Viewed(w.z, job.SliceID(by+"/a")) == version
+	}
+	for i := range int64(1000) {
+		if shows("b", 1000+i) != (i < 256) {
+			t.Fatalf("its class %d is taken in: %v", i, i >= 256)
+		}
+	}
+	for i := range int64(1000) {
+		if !shows("n", 5000+i) {
+			t.Fatalf("class %d of the zone's own node is not taken in", i)
+		}
+	}
+	if !shows("b", 1000) || !shows("b", 5999) {
+		t.Error("a class that is known is not taken in")
 	}
 }

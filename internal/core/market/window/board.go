@@ -59,7 +59,7 @@ func (b *Board) Wake() quantity.Instant { return b.opens.Next() }
 // ClassOf is the class of a slice; first if no slice was of it before.
 func (b *Board) ClassOf(s *protocol.Slice) (c *Class, first bool) {
 	for _, c := range b.classes {
-		if c.is(s) {
+		if c.Is(s) {
 			return c, false
 		}
 	}

@@ -131,8 +131,8 @@ func NewClass(at int, of *protocol.Slice) *Class {
 	return c
 }
 
-// is says whether a slice is of the class.
-func (c *Class) is(of *protocol.Slice) bool {
+// Is says whether a slice is of the class.
+func (c *Class) Is(of *protocol.Slice) bool {
 	return c.Capacity == of.Offered() && c.Whole == of.Capacity && c.Speed == of.Speed && c.Profile == of.Profile
 }
 

@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market"
+	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/timeline"
@@ -32,9 +33,10 @@ type Sites struct {
 	bets    *bets.Bets
 	rest    time.Duration
 	all     map[job.SliceID]*Slice
-	// offered counts the slices of each node; own are nodes that may have any number, all if none is named.
-	offered map[job.NodeID]int
-	own     []job.NodeID
+	// offered counts the slices of each node, classed the classes that were first seen there; own are nodes that may have any number of
+	// both, all if none is named.
+	offered, classed map[job.NodeID]int
+	own              []job.NodeID
 	// last is the one that was looked up last; nil: none.
 	last *Slice
 	// foreign are those that were touched in this step and that nobody offers.
@@ -43,11 +45,11 @@ type Sites struct {
 	stales alarm.Heap[*Slice]
 }
 
-// New knows no slice. A slice whose view is in doubt rests for the given time. Nodes that are not among the zone's own, where any are named,
-// may offer protocol.MostSlices each.
+// New knows no slice. A slice whose view is in doubt rests for the given time. Nodes that are not among the zone's own, where any are
+// named, may offer protocol.MostSlices each, of mostClasses that nobody else has.
 func New(floor *market.Floor, planner *backfill.Planner, ledger Ledger, b *bets.Bets, rest time.Duration, own []job.NodeID) *Sites {
 	return &Sites{floor: floor, planner: planner, ledger: ledger, bets: b, rest: rest, own: own, all: map[job.SliceID]*Slice{},
-		offered: map[job.NodeID]int{}}
+		offered: map[job.NodeID]int{}, classed: map[job.NodeID]int{}}
 }
 
 // SetView records a node's view of a slice, and reports whether it is news. A view older than the present one is dropped.
@@ -86,7 +88,9 @@ func (z *Sites) show(now quantity.Instant, s *Slice, epoch uint32, v *protocol.S
 		}
 	}
 	s.view, s.epoch, s.begun = v, epoch, begun(v)
+	classes := len(z.floor.Classes())
 	z.planner.Place(&s.kept, z.floor.Place(&s.market, &v.Slice))
+	z.classed[v.Node] += len(z.floor.Classes()) - classes
 	z.planner.Seen(&s.kept)
 	z.bets.Look(now, &s.book, v, func(yield func(bets.Sale) bool) {
 		for i := range s.sold {
@@ -98,17 +102,25 @@ func (z *Sites) show(now quantity.Instant, s *Slice, epoch uint32, v *protocol.S
 	z.mark(s)
 }
 
+// mostClasses bounds the classes that a node brings: each is kept, and looked at by every job, for as long as the zone is up.
+const mostClasses = 256
+
 // mostEntries bounds the gaps, and the reservations, of one view.
 const mostEntries = 2*timeline.Max + 1
 
 // Takes reports whether a view may be taken in: it is sound, its slice is no other node's, and the node has not offered too many.
 func (z *Sites) Takes(v *protocol.SliceView) bool {
-	s := z.all[v.Slice.ID]
-	if (s == nil || s.view == nil) && z.offered[v.Node] >= protocol.MostSlices && len(z.own) > 0 && !slices.Contains(z.own, v.Node) {
+	owner := z.Owner(v.Slice.ID)
+	return (owner == "" || owner == v.Node) && sound(v) && (len(z.own) == 0 || slices.Contains(z.own, v.Node) || z.bounded(v))
+}
+
+// bounded reports whether a node may have the zone keep one more slice, or class of slices, if the view brings one.
+func (z *Sites) bounded(v *protocol.SliceView) bool {
+	if s := z.Find(v.Slice.ID); (s == nil || s.view == nil) && z.offered[v.Node] >= protocol.MostSlices {
 		return false
 	}
-	owner := z.Owner(v.Slice.ID)
-	return (owner == "" || owner == v.Node) && sound(v)
+	return z.classed[v.Node] < mostClasses ||
+		slices.ContainsFunc(z.floor.Classes(), func(c *window.Class) bool { return c.Is(&v.Slice) })
 }
 
 // Owner is the node that a slice is of: the one that offers it, else the one that has claims on it; empty if there is none.
