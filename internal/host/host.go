@@ -108,6 +108,16 @@ func (h *Host) Close() (err error) {
 	return err
 }
 
+// Forsake lets go of a machine that has left the cluster for good, and whose link is gone: its slices are not sold any more, and what it
+// ran is given up once that can't run any more.
+func (h *Host) Forsake(machine job.NodeID) {
+	var zones []job.ZoneID
+	for i := range h.daemon.set.Zones {
+		zones = append(zones, h.daemon.set.Zones[i].ID)
+	}
+	h.Sender.Forsake(zones, machine)
+}
+
 // Metrics serves Prometheus' text format.
 func (h *Host) Metrics() http.Handler { return h.daemon.observer.Metrics() }
 

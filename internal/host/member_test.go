@@ -81,7 +81,7 @@ func (c *cluster) begin() {
 		},
 		Owns: func(name job.NodeID, t job.Token) bool { return c.authority.Named(node.NumberOf(t)) == name }, Timing: brisk,
 	})
-	_, links := c.links.Handler()
+	_, links := c.links.Handler(nil)
 	server := &http.Server{
 		ReadHeaderTimeout: clusterPatience, ConnContext: stream.WithConn, TLSConfig: c.authority.Server(time.Now),
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -275,6 +275,13 @@ func (a *Authority) Machines() (list []Machine) {
 	return list
 }
 
+// Has reports whether a machine of that name has joined and was not removed.
+func (a *Authority) Has(name job.NodeID) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.members.present(name) >= 0
+}
+
 // Remove revokes the certificates of a machine. Its name is free, its number is not given again. Errors: NotFound.
 func (a *Authority) Remove(name job.NodeID, now time.Time) error {
 	a.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +37,10 @@ type HeadOptions struct {
 	Head *stream.Head
 	// Settings are those of a machine's node.
 	Settings func(machine job.NodeID) Settings
+	// Beside has other services for machines by their paths; their calls may be long. nil: there are none.
+	Beside map[string]http.Handler
+	// HTTP2 of the server, whose number of streams is set here; nil: the default.
+	HTTP2 *http.HTTP2Config
 	// Now is the clock by which tokens and certificates lapse; nil: the machine's.
 	Now func() time.Time
 	// Connections is how many may be open, default 2048. A quarter of them is for callers that have not shown a machine's certificate, of
@@ -107,6 +112,9 @@ func handler(o HeadOptions) http.Handler {
 	path, inner := o.Head.Handler(c, connect.WithReadMaxBytes(maxCall), connect.WithRecover(c.recovered))
 	mux := http.NewServeMux()
 	mux.Handle(path, inner)
+	for path, other := range o.Beside {
+		mux.Handle(path, other)
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx := r.Context()
 		if shown := r.TLS.PeerCertificates; len(shown) > 0 { // the transport has verified it
@@ -115,7 +123,7 @@ func handler(o HeadOptions) http.Handler {
 				guestOf(ctx).prove(name)
 			}
 		}
-		if r.URL.Path != sluicev1alpha1connect.ClusterServiceLinkProcedure {
+		if strings.HasPrefix(r.URL.Path, path) && r.URL.Path != sluicev1alpha1connect.ClusterServiceLinkProcedure {
 			control, end := http.NewResponseController(w), time.Now().Add(o.CallTime)
 			_, _ = control.SetReadDeadline(end), control.SetWriteDeadline(end) // an error: the call is over
 		}

@@ -86,8 +86,8 @@ func Join(ctx context.Context, o Options, by Invited) (*Membership, error) {
 	if err = authority.CheckName(by.Name); err != nil {
 		return nil, err
 	}
-	if host, port, bad := net.SplitHostPort(by.Head); bad != nil || host == "" || port == "" {
-		return nil, errkind.Errorf(errkind.Invalid, "the head's address %q is none: want host:port such as head.example:7118", by.Head)
+	if err = checkHead(by.Head); err != nil {
+		return nil, err
 	}
 	k, err := readKept(o.Dir)
 	if err != nil {
@@ -241,6 +241,35 @@ func (m *Membership) present() (identity, *x509.Certificate) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return *m.kept.Joined, m.cert
+}
+
+// Move takes over another address of the head, host:port. Errors: Invalid.
+func (m *Membership) Move(head string) error {
+	if err := checkHead(head); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept.Joined.Head == head {
+		return nil
+	}
+	id := *m.kept.Joined
+	id.Head = head
+	k := m.kept
+	k.Joined = &id
+	if err := k.write(m.options.Dir); err != nil {
+		return err
+	}
+	m.kept = k
+	return nil
+}
+
+// checkHead refuses what is no address.
+func checkHead(head string) error {
+	if host, port, err := net.SplitHostPort(head); err != nil || host == "" || port == "" {
+		return errkind.Errorf(errkind.Invalid, "the head's address %q is none: want host:port such as head.example:7118", head)
+	}
+	return nil
 }
 
 // Name of this machine.

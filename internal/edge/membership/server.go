@@ -45,6 +45,11 @@ func Listen(addr string, o HeadOptions) (*Server, error) {
 		return nil, errkind.Errorf(errkind.Invalid, "listening for the cluster's machines on %s: %w", addr, err)
 	}
 	base, stop := context.WithCancel(context.Background())
+	streams := http.HTTP2Config{}
+	if o.HTTP2 != nil {
+		streams = *o.HTTP2
+	}
+	streams.MaxConcurrentStreams = maxStreams
 	protocols := new(http.Protocols)
 	protocols.SetHTTP2(true)
 	return &Server{
@@ -53,7 +58,7 @@ func Listen(addr string, o HeadOptions) (*Server, error) {
 			Handler: handler(o), Protocols: protocols, TLSConfig: o.Authority.Server(o.Now),
 			ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 			BaseContext: func(net.Listener) context.Context { return base }, ConnContext: visiting,
-			HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
+			HTTP2:    &streams,
 			ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // what strangers send
 		},
 	}, nil

@@ -132,7 +132,7 @@ func (d *Deps) root(a *session.Session) *cobra.Command {
 			reserve.UnreserveCmd(a), reserve.UnquarantineCmd(a), jobs.QueuesCmd(a), jobs.QueueCmd(a), nodes.ZonesCmd(a),
 			nodes.NodesCmd(a),
 			pressure.AirlockCmd(a)}},
-		{"daemon", []*cobra.Command{daemon.UpCmd(a, d.Open), nodes.TokenCmd(a), top.TopCmd(a), statusCmd(a), data.JournalCmd(a, d.Data),
+		{"daemon", []*cobra.Command{daemon.UpCmd(a, d.Open), daemon.JoinCmd(a, d.Open), nodes.TokenCmd(a), top.TopCmd(a), statusCmd(a), data.JournalCmd(a, d.Data),
 			data.ArchiveCmd(a, d.Data), data.StoreCmd(a), versionCmd(a)}},
 		{"daemon", d.operatorCmds(a)},
 		{"sim", d.simCmds(a)},

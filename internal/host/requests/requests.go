@@ -160,6 +160,18 @@ func (d *Sender) DrainZone(ctx context.Context, request string, zone job.ZoneID)
 	return err
 }
 
+// Forsake has gates and zones let go of a machine that has left for good, whose link is gone.
+func (d *Sender) Forsake(zones []job.ZoneID, machine job.NodeID) {
+	from := protocol.Address{Role: protocol.Person}
+	to := []protocol.Address{gate()}
+	for _, z := range zones {
+		to = append(to, protocol.Address{Role: protocol.Zone, ID: string(z)})
+	}
+	for _, at := range to {
+		d.to.inbox.Put(protocol.Message{Kind: protocol.Removed, From: from, To: at, Body: &protocol.Removal{Node: machine}})
+	}
+}
+
 // Reserve takes time on a slice, or on all (empty slice), off the market and returns what stands for it on each.
 func (d *Sender) Reserve(ctx context.Context, request string, r protocol.Reservation) ([]protocol.Made, error) {
 	request = named(request)

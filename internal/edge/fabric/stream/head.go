@@ -152,6 +152,17 @@ func (h *Head) Machines() (list []Machine) {
 	return list
 }
 
+// Machine is one of them; false: it was not here since the head came up.
+func (h *Head) Machine(name job.NodeID) (Machine, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if l := h.links[name]; l != nil {
+		return Machine{Name: name, Link: l.link(), Up: true}, true
+	}
+	m, ok := h.past[name]
+	return m, ok
+}
+
 // Expel ends a machine's link with a reason, and its call that is no link yet. It may call again, unless Caller refuses it by then: so
 // whoever removes a machine has Caller refuse it first, and then expels it.
 func (h *Head) Expel(name job.NodeID, why error) {

@@ -45,6 +45,9 @@ const socketName = "socket"
 // Open puts the parts of a daemon together for one machine: one gate, the zones and nodes of its file (one each unless it says more), a
 // local journal, and subjobs as processes. It is what cmd/sluice passes as Deps.Open.
 func Open(ctx context.Context, o Options) (*Daemon, error) {
+	if o.Join {
+		return openMember(ctx, o)
+	}
 	data, err := filepath.Abs(o.DataDir)
 	if err != nil {
 		return nil, fmt.Errorf("--data %s: %w", o.DataDir, err)
@@ -84,6 +87,15 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 	if err != nil {
 		return nil, closing(inv, err)
 	}
+	var lead *head
+	if o.Cluster != "" {
+		if lead, err = openHead(&o, data); err == nil && where == nil {
+			where, stored, err = ownStore(data)
+		}
+		if err != nil {
+			return nil, closing(inv, err)
+		}
+	}
 	var h *host.Host
 	var isolation string
 	executors := processes.New(process.Options{
@@ -92,7 +104,7 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 		Limits: shim.Limits{Processes: o.File.Subjobs.Processes, Scratch: int64(o.File.Subjobs.Scratch), Files: o.File.Subjobs.Files},
 		User:   func(queue string) (*shim.User, error) { return userOf(h, queue, single) },
 	})
-	h, err = host.Open(ctx, host.Options{
+	settings := host.Options{
 		DataDir: data, Machine: name, Actors: actors, Config: shown,
 		Names: names, Journal: open,
 		Archive: func(dir string, known bool) (archive.Archive, error) { return bolt.Open(dir, known) },
@@ -109,8 +121,11 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 			Version: o.Version, Commit: o.Commit, Mechanism: o.Mechanism, Policy: config.Zones[0].Policy.Name(), Listen: o.Listen,
 			SingleUser: single,
 		},
-	})
-	if err != nil {
+	}
+	if lead != nil {
+		settings.Fabric, settings.Elsewhere = lead.links, lead
+	}
+	if h, err = host.Open(ctx, settings); err != nil {
 		return nil, err
 	}
 	notes := []string{"isolation: " + isolation, "airlock: " + said, "memory: " + held, "store: " + stored}
@@ -126,6 +141,14 @@ func Open(ctx context.Context, o Options) (*Daemon, error) {
 		Ready:  h.Ready(),
 		Notes:  notes,
 		Socket: filepath.Join(data, socketName),
+	}
+	if lead != nil {
+		if err = lead.listen(&o, data, where, config.Zones[0].ID, h); err != nil {
+			return nil, errors.Join(err, h.Close())
+		}
+		d.Machines, d.Notes = lead, append(d.Notes, lead.says())
+		d.Run = func(ctx context.Context) error { return lead.run(ctx, h.Run) }
+		d.Close = func() error { return errors.Join(h.Close(), lead.close()) }
 	}
 	if !o.Token {
 		d.TokenFile = filepath.Join(data, datadir.TokenFile)

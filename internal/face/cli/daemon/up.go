@@ -37,6 +37,11 @@ type Options struct {
 	Name string
 	// Listen is the address that the API was given, for people.
 	Listen string
+	// Cluster is where a head listens for machines that join; empty: none may.
+	Cluster string
+	// Join: this is a machine of a cluster, whose Head (empty: as it is kept) it joins by Invitation, a token (empty: it has joined).
+	Join             bool
+	Head, Invitation string
 	// GPUs names the inventory, and how its GPUs are cut.
 	GPUs string
 	// Mechanism chooses among what this build has, Rigid the planner of rigid jobs; empty: backfill.Default.
@@ -68,6 +73,8 @@ type Daemon struct {
 	Run func(ctx context.Context) error
 	// Close gives everything back, after Run or instead of it.
 	Close func() error
+	// Machines are those of the cluster whose head it is; nil: it is none.
+	Machines api.Machines
 	// Metrics, Health, Ready and Page are what the API serves besides; each may be nil.
 	Metrics, Health, Ready, Page http.Handler
 	// Socket is where the API listens for the daemon's own user besides; empty: nowhere. Token is what others have to show
@@ -101,6 +108,11 @@ it is sent.
 --name gives the machine a name, which its data directory keeps, whatever the host is
 called later. With another one at a later start it is renamed, with its slices, and
 with what runs and is reserved there.
+
+--cluster makes the daemon the head of a cluster, which other machines join by a token
+(sluice token create, sluice join): they call it at this address, over TLS by a
+certificate authority of its own, and nothing else answers there. Jobs are submitted here
+as ever, and run on all machines' slices; what they leave is stored here.
 
 --mechanism says how windows are sold: with sja jobs signal interest and the policy
 picks; with jasda they bid, and the market clears. An external job does either
@@ -145,6 +157,7 @@ memory; whether class or priority comes first in who is suspended):
   sluice up --data /var/lib/sluice --gpus nvml --policy fair
   sluice up --gpus nvml --rigid conservative
   sluice up --mechanism jasda --config market.yml
+  sluice up --cluster 0.0.0.0:7118
   SLUICE_TOKEN=... sluice up --listen 0.0.0.0:7117 --tls-cert cert.pem --tls-key key.pem`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -155,6 +168,8 @@ memory; whether class or priority comes first in who is suspended):
 	c.Flags().StringVar(&o.Name, "name", "", "the machine's name, which its nodes' and slices' names begin with; "+
 		"the data directory keeps it (default: the host's name at the first start)")
 	c.Flags().StringVar(&o.Listen, "listen", session.DefaultServer, "the address to serve on")
+	c.Flags().StringVar(&o.Cluster, "cluster", "", "be the head of a cluster, and listen for machines that join at this address, such as "+
+		"0.0.0.0:"+DefaultHeadPort)
 	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, nvml:0,GPU-UUID, or simulated ones such as "+
 		"sim:custom,mem=1Gi+512Mi")
 	c.Flags().StringVar(&o.File.Policy, "policy", "", "who goes first: "+strings.Join(policies.Names(), ", ")+" (default "+
@@ -220,7 +235,7 @@ func up(ctx context.Context, a *session.Session, open func(context.Context, Opti
 		return err
 	}
 	served := serve(ctx, a, daemon, o, api.Options{
-		Service: daemon.Service, Listen: o.Listen, CertFile: f.cert, KeyFile: f.key, Token: a.Secret(),
+		Service: daemon.Service, Machines: daemon.Machines, Listen: o.Listen, CertFile: f.cert, KeyFile: f.key, Token: a.Secret(),
 		Socket: daemon.Socket, OwnerToken: daemon.Token, OwnerTokenFile: daemon.TokenFile, Metrics: daemon.Metrics, Health: daemon.Health,
 		Ready: daemon.Ready, Page: daemon.Page, Log: o.Log,
 	})

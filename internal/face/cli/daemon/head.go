@@ -1,0 +1,229 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/internal/core/arrangement"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/authority"
+	"sluice.dev/sluice/internal/edge/fabric/stream"
+	"sluice.dev/sluice/internal/edge/membership"
+	"sluice.dev/sluice/internal/edge/store"
+	headstore "sluice.dev/sluice/internal/edge/store/head"
+	"sluice.dev/sluice/internal/edge/store/local"
+	"sluice.dev/sluice/internal/host"
+	"sluice.dev/sluice/internal/host/datadir"
+)
+
+const (
+	// authorityDir is where a head keeps who has joined, below its data directory.
+	authorityDir = "authority"
+	// DefaultHeadPort is where a head listens for machines if it is not told a port.
+	DefaultHeadPort = "7118"
+	// bySpec is the kind of a store that machines reach themselves, by its spec.
+	bySpec = "spec"
+)
+
+// head is what a daemon has to be the head of a cluster (docs/adr/0065-links.md): who may join, their links, and where they call.
+type head struct {
+	authority *authority.Authority
+	links     *stream.Head
+	server    *membership.Server
+	store     *headstore.Service // nil: machines reach the store themselves
+	host      *host.Host
+	// address as machines are told.
+	address string
+}
+
+// canLead says what of the options a head can't have yet.
+func (o *Options) canLead() error {
+	var errs []error
+	if o.File.Zones > 1 {
+		errs = append(errs, errors.New("--cluster: machines join a daemon with one zone: leave zones out of --config"))
+	}
+	if o.Mechanism == arrangement.Laminar {
+		errs = append(errs, errors.New("--cluster: mechanism laminar knows its nodes from the start: choose sja or jasda"))
+	}
+	if _, _, err := net.SplitHostPort(o.Cluster); err != nil {
+		errs = append(errs, fmt.Errorf("--cluster %q is no address: want host:port such as 0.0.0.0:%s", o.Cluster, DefaultHeadPort))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return errkind.Errorf(errkind.Invalid, "%w", err)
+	}
+	return nil
+}
+
+// openHead opens who has joined. The data directory is locked meanwhile: of two heads that start at once one would take the other's root
+// for its own.
+func openHead(o *Options, data string) (c *head, err error) {
+	if err = o.canLead(); err != nil {
+		return nil, err
+	}
+	dir, err := datadir.Take(data)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	c = &head{address: reached(o.Cluster)}
+	if c.authority, err = authority.Open(filepath.Join(data, authorityDir), time.Now()); err != nil {
+		return nil, err
+	}
+	c.links = stream.NewHead(stream.HeadOptions{
+		Caller: membership.Caller(c.authority, nil), Owns: membership.Owns(c.authority), Build: o.Version, Log: o.Log,
+	})
+	return c, nil
+}
+
+// reached is an address to listen on as others may call it: by this machine's name where it is any address.
+func reached(listen string) string {
+	at, port, err := net.SplitHostPort(listen)
+	if ip := net.ParseIP(at); err == nil && (at == "" || ip != nil && ip.IsUnspecified()) {
+		if name, err := os.Hostname(); err == nil {
+			return net.JoinHostPort(name, port)
+		}
+	}
+	return listen
+}
+
+// ownStore is the store of a head whose file names none: its own, which its machines reach by it.
+func ownStore(data string) (store.Store, string, error) {
+	s, err := local.Open(filepath.Join(data, "store"))
+	if err != nil {
+		return nil, "", err
+	}
+	return s, "the data directory's own, for work directories, outputs and checkpoints; machines that join reach it by this daemon", nil
+}
+
+// listen takes the address where machines call.
+func (c *head) listen(o *Options, data string, where store.Store, zone job.ZoneID, h *host.Host) error {
+	c.host = h
+	owner, err := storeOwner(data)
+	if err != nil {
+		return err
+	}
+	settings := membership.Settings{Zone: string(zone), Horizon: o.Horizon, Mechanism: o.Mechanism,
+		Store: membership.StoreSettings{Kind: headstore.Name, Owner: owner}}
+	options := membership.HeadOptions{
+		Authority: c.authority, Head: c.links, Settings: func(job.NodeID) membership.Settings { return settings },
+		HTTP2: headstore.ServerHTTP2(), Log: o.Log,
+	}
+	if o.File.Store == "" || strings.HasPrefix(o.File.Store, local.Name+":") {
+		own := membership.Owns(c.authority)
+		c.store, err = headstore.NewService(headstore.ServiceOptions{
+			Store: where, Caller: membership.Caller(c.authority, nil), May: func(_ context.Context, call headstore.Call) error {
+				return headstore.Machines(owner, func(t job.Token) bool { return own(call.Machine, t) }, call)
+			},
+		})
+		if err != nil {
+			return err
+		}
+		path, handler := c.store.Handler()
+		options.Beside = map[string]http.Handler{path: handler}
+	} else {
+		settings.Store.Kind, settings.Store.Spec = bySpec, []byte(o.File.Store)
+	}
+	c.server, err = membership.Listen(o.Cluster, options)
+	return err
+}
+
+// run serves machines for as long as the daemon runs. The daemon closes the links.
+func (c *head) run(ctx context.Context, daemon func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	served := make(chan error, 1)
+	go func() {
+		served <- c.server.Serve(serving)
+		stop() // no machine is reached any more
+	}()
+	err := daemon(ctx)
+	if c.store != nil {
+		c.store.Close()
+	}
+	end()
+	return errors.Join(err, <-served)
+}
+
+// close is for a head that has not run.
+func (c *head) close() error {
+	var err error
+	if c.server != nil {
+		err = c.server.Close()
+	}
+	return errors.Join(err, c.links.Close())
+}
+
+// Named implements nodes.Elsewhere.
+func (c *head) Named(number int) job.NodeID { return c.authority.Named(number) }
+
+// Away implements nodes.Elsewhere.
+func (c *head) Away(machine job.NodeID) error {
+	if !c.authority.Has(machine) {
+		return errkind.Errorf(errkind.NotFound, "no machine %s has joined", machine)
+	}
+	m, ok := c.links.Machine(machine)
+	switch {
+	case !ok:
+		return errkind.Errorf(errkind.Unavailable, "it has not called since this daemon came up")
+	case m.Up:
+		return nil
+	}
+	return m.Why
+}
+
+// Machines implements api.Machines.
+func (c *head) Machines() []status.Machine {
+	all := c.authority.Machines()
+	list := make([]status.Machine, len(all))
+	for i := range all {
+		m := &list[i]
+		m.Name, m.Joined = all[i].Name, quantity.At(all[i].Joined)
+		if why := c.Away(m.Name); why != nil {
+			m.Why = why.Error()
+		}
+		if l, ok := c.links.Machine(m.Name); ok {
+			m.Up, m.Build, m.Since, m.Heard = l.Up, l.Build, quantity.At(l.Since), quantity.At(l.Heard)
+			m.Measured, m.Offset, m.RoundTrip = l.RoundTrip > 0, l.Offset, l.RoundTrip
+		}
+	}
+	return list
+}
+
+// CreateToken implements api.Machines.
+func (c *head) CreateToken(name job.NodeID, within time.Duration) (token, at string, err error) {
+	token, err = c.authority.NewToken(name, within, time.Now())
+	return token, c.address, err
+}
+
+// RemoveMachine implements api.Machines. Its certificate is refused first, so that its link can't come back.
+func (c *head) RemoveMachine(_ context.Context, name job.NodeID) error {
+	if err := c.authority.Remove(name, time.Now()); err != nil {
+		return err
+	}
+	c.links.Expel(name, errkind.Errorf(errkind.Denied, "machine %s was removed from the cluster", name))
+	c.host.Forsake(name)
+	return nil
+}
+
+// says is what is printed of the cluster at the start.
+func (c *head) says() string {
+	return fmt.Sprintf("cluster: machines join by: sluice join %s --token $(sluice token create -q)", c.address)
+}
+
+// storeOwner is the word for this daemon in its store, which its executor has made.
+func storeOwner(data string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(data, ownerFile))
+	return strings.TrimSpace(string(text)), err
+}

@@ -1,0 +1,292 @@
+package daemon
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"sluice.dev/sluice/internal/core/arrangement"
+	"sluice.dev/sluice/internal/core/ends"
+	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable"
+	"sluice.dev/sluice/internal/edge/fabric/stream"
+	inventories "sluice.dev/sluice/internal/edge/inventory/all"
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/journal/local"
+	"sluice.dev/sluice/internal/edge/membership"
+	"sluice.dev/sluice/internal/edge/store"
+	stores "sluice.dev/sluice/internal/edge/store/all"
+	headstore "sluice.dev/sluice/internal/edge/store/head"
+	survivals "sluice.dev/sluice/internal/edge/survival/all"
+	"sluice.dev/sluice/internal/face/api"
+	"sluice.dev/sluice/internal/face/cli/data"
+	"sluice.dev/sluice/internal/face/cli/session"
+	"sluice.dev/sluice/internal/host"
+	"sluice.dev/sluice/internal/host/datadir"
+	"sluice.dev/sluice/internal/host/processes"
+)
+
+// membershipDir is where a machine keeps who it is in its cluster, below its data directory.
+const membershipDir = "membership"
+
+// JoinCmd is the command join.
+func JoinCmd(a *session.Session, open func(context.Context, Options) (*Daemon, error)) *cobra.Command {
+	var o Options
+	var logLevel, config string
+	c := &cobra.Command{
+		Use: "join [ADDRESS]", Short: "Have this machine join a cluster, and run what it is given",
+		Long: `Have this machine join the cluster whose head listens at the address, by a token that
+sluice token create has made there, and run as its node: offer its slices, and run what
+jobs at the head win on them. Connections go out from here only.
+
+A token is needed once. What the machine is from then on, its key and its certificate,
+lie in the data directory, so the same command without a token, or with the one that it
+has joined by, starts it again, also where its head has another address by now. While the
+head is away what runs goes on, and is told once it is back.
+
+Jobs are asked for at the head. Here the daemon answers for its own slices alone.`,
+		Example: `  sluice join head.example:7118 --token sluice-join-1-...
+  sluice join --data /var/lib/sluice
+  sluice join head.example:7118 --token ... --name rack1-7 --gpus nvml`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if open == nil {
+				return command.Usage("this build has no daemon in it")
+			}
+			if len(args) > 0 {
+				o.Head = args[0]
+				if _, _, err := net.SplitHostPort(o.Head); err != nil {
+					o.Head = net.JoinHostPort(o.Head, DefaultHeadPort)
+				}
+			}
+			var level slog.Level
+			if err := level.UnmarshalText([]byte(logLevel)); err != nil {
+				return command.Usage("--log %q: want debug, info, warn or error", logLevel)
+			}
+			o.Log = slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
+			o.Version, o.Commit = a.Version()
+			o.File.Ends = ends.DefaultTheta
+			if config != "" {
+				d, err := data.ReadDaemon(config)
+				if err != nil {
+					return err
+				}
+				o.Config, o.File = config, d
+			}
+			o.Join, o.Invitation = true, a.Secret()
+			return join(cmd.Context(), a, open, o)
+		},
+	}
+	c.Flags().StringVar(&o.DataDir, "data", data.DefaultData(a.Getenv), "the directory for everything durable")
+	c.Flags().StringVar(&o.Name, "name", "", "the machine's name in the cluster (default: the host's name)")
+	c.Flags().StringVar(&o.Listen, "listen", session.DefaultServer, "the address on this machine to answer on for its slices")
+	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from, as of sluice up")
+	c.Flags().StringVar(&config, "config", "", "a file of bounds of subjobs and of what is done where memory runs out, as of sluice up")
+	c.Flags().StringVar(&logLevel, "log", "info", "what to log: debug, info, warn or error")
+	return a.Output(c)
+}
+
+func join(ctx context.Context, a *session.Session, open func(context.Context, Options) (*Daemon, error), o Options) error {
+	d, err := open(ctx, o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(serve(ctx, a, d, o, api.Options{
+		Service: d.Service, Listen: o.Listen, Socket: d.Socket, OwnerToken: d.Token, OwnerTokenFile: d.TokenFile,
+		Metrics: d.Metrics, Health: d.Health, Ready: d.Ready, Log: o.Log,
+	}), d.Close())
+}
+
+// belong makes the machine a member of its cluster, or reads that it is one. The data directory is locked meanwhile.
+func belong(ctx context.Context, o *Options, data string) (m *membership.Membership, err error) {
+	dir, err := datadir.Take(data)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, dir.Close()) }()
+	kept := membership.Options{Dir: filepath.Join(data, membershipDir), Log: o.Log}
+	if !isInvitation(o.Invitation) {
+		if m, err = membership.Open(kept); err == nil && o.Head != "" {
+			err = m.Move(o.Head)
+		}
+		return m, err
+	}
+	name := job.NodeID(o.Name)
+	if was, err := membership.Open(kept); err == nil && name == "" {
+		name = was.Name()
+	}
+	if name == "" {
+		if name, err = hostName(); err != nil {
+			return nil, err
+		}
+	}
+	if o.Head == "" {
+		return nil, errkind.Errorf(errkind.Invalid, "a token is for joining: give the head's address too, as sluice token create has printed "+
+			"it")
+	}
+	return membership.Join(ctx, kept, membership.Invited{Head: o.Head, Token: o.Invitation, Name: name})
+}
+
+// openMember puts the parts of a joined machine together: its node, whose zone is at the head, and subjobs as processes.
+func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
+	data, err := filepath.Abs(o.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("--data %s: %w", o.DataDir, err)
+	}
+	single, err := singleUser(o, data)
+	if err != nil {
+		return nil, err
+	}
+	m, err := belong(ctx, &o, data)
+	if err != nil {
+		return nil, err
+	}
+	settings, err := m.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	inv, note, errGPUs := inventories.Detect(ctx, o.GPUs)
+	memory, said, errMemory := survivals.Detect(o.File.Airlock.Kind, "")
+	var held string
+	if err = errors.Join(errGPUs, errMemory); err == nil {
+		held, err = o.look(ctx, inv, memory)
+	}
+	if err != nil {
+		return nil, closing(inv, err)
+	}
+	actors, err := arrangement.Joined(node.Config{ID: m.Name(), Number: m.Number(), Zone: job.ZoneID(settings.Zone),
+		Horizon: settings.Horizon, Airlock: o.File.Airlock.Lines, Host: o.memory})
+	if err != nil {
+		return nil, closing(inv, err)
+	}
+	where, away, err := memberStore(ctx, m, settings)
+	if err != nil {
+		return nil, closing(inv, err)
+	}
+	if err = followOwner(data, settings.Store.Owner); err != nil {
+		return nil, closing(inv, err)
+	}
+	supervisor, err := findSupervisor()
+	if err != nil {
+		return nil, closing(inv, err)
+	}
+	executors := processes.New(process.Options{
+		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.File.Subjobs.SharedTmp, Survival: memory,
+		Airlock: o.File.Airlock.Lines, Watch: memory != nil, Store: where, Keep: true, Away: away,
+		Limits: shim.Limits{Processes: o.File.Subjobs.Processes, Scratch: int64(o.File.Subjobs.Scratch), Files: o.File.Subjobs.Files},
+		User:   func(queue string) (*shim.User, error) { return o.mapped(queue, single) },
+	})
+	link := stream.Join(stream.MemberOptions{Machine: m.Name(), Head: m.Head(), TLS: m.TLS, Build: o.Version, Log: o.Log})
+	var isolation string
+	h, err := host.OpenMember(ctx, host.Options{
+		DataDir: data, Machine: m.Name(), Actors: actors, Fabric: link, Inventory: inv, Ours: processes.Ours, Log: o.Log,
+		Journal: func(dir string) (journal.Journal, error) {
+			return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
+		},
+		Executor: func(e host.Env) (executor.Executor, host.Files, error) {
+			x, files, failed := executors(e)
+			if failed == nil {
+				isolation = x.Isolation()
+			}
+			return x, files, failed
+		},
+		Guard: guard(memory, said), About: status.About{
+			Version: o.Version, Commit: o.Commit, Mechanism: settings.Mechanism, Listen: o.Listen, SingleUser: single,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if note == "" {
+		note = inv.Describe()
+	}
+	d = &Daemon{
+		Service: outpost{h, m}, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(), Ready: h.Ready(),
+		Run: func(ctx context.Context) error {
+			keeping, end := context.WithCancel(ctx)
+			defer end()
+			go m.Keep(keeping)
+			return h.Run(ctx)
+		},
+		Notes: []string{fmt.Sprintf("cluster: machine %s of the head at %s", m.Name(), m.Head()), "isolation: " + isolation,
+			"airlock: " + said, "memory: " + held, "store: " + where.String(), "slices: " + note},
+		Socket: filepath.Join(data, socketName), TokenFile: filepath.Join(data, datadir.TokenFile),
+	}
+	if d.Token, err = datadir.Token(data); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
+	return d, nil
+}
+
+// mapped is the user that a queue's subjobs run as here: the one that this machine's own file names for the queue. In single-user mode it
+// is the daemon's own (nil).
+func (o *Options) mapped(queue string, single bool) (*shim.User, error) {
+	if single {
+		return nil, nil
+	}
+	for _, q := range o.File.Queues {
+		if q.Name == queue {
+			return lookup(q.User)
+		}
+	}
+	return nil, errkind.Errorf(errkind.Denied, "queue %s: %s maps it to no user of this machine: name one there, or let its jobs run elsewhere",
+		queue, o.Config)
+}
+
+// memberStore is the cluster's store as a machine reaches it; away is why it does not answer now.
+func memberStore(ctx context.Context, m *membership.Membership, s membership.Settings) (where store.Store, away, err error) {
+	switch s.Store.Kind {
+	case bySpec:
+		return stores.OpenLater(ctx, string(s.Store.Spec))
+	case headstore.Name:
+	default:
+		return nil, nil, errkind.Errorf(errkind.Unsupported, "the cluster keeps its files in a store of kind %q, which this build does not "+
+			"know: upgrade this machine", s.Store.Kind)
+	}
+	config, err := m.TLS()
+	if err != nil {
+		return nil, nil, err
+	}
+	config.Certificates = nil
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { // it is renewed meanwhile
+		now, err := m.TLS()
+		if err != nil {
+			return nil, err
+		}
+		return &now.Certificates[0], nil
+	}
+	where, err = headstore.Open(headstore.Options{URL: "https://" + m.Head(), Client: &http.Client{Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, HTTP2: headstore.ClientHTTP2(),
+	}}})
+	if err != nil {
+		return nil, nil, err
+	}
+	_, away = where.Now(ctx)
+	return where, away, nil
+}
+
+// isInvitation reports whether a secret is a token by which machines join.
+func isInvitation(secret string) bool { return strings.HasPrefix(secret, "sluice-join-") }
+
+// ownerFile has the word for a daemon in a store that several share.
+const ownerFile = "store-owner"
+
+// followOwner has a machine name what its subjobs leave as its head's.
+func followOwner(data, owner string) error {
+	return durable.Replace(filepath.Join(data, ownerFile), []byte(owner+"\n"), 0o600)
+}
