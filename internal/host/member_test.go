@@ -367,13 +367,11 @@ func TestTheHeadShowsAndDrainsSlicesOfOtherMachines(t *testing.T) {
 		t.Error(err)
 	}
 	c.sliceIs("m1/gpu0", "idle")
-	if _, err := c.Reserve(t.Context(), "", protocol.Reservation{Kind: protocol.ForDrain, Slice: "m9/gpu0", End: quantity.Never}); errkind.Of(
-		err) != errkind.NotFound {
-		t.Errorf("a drain of a machine that never joined: %v", err)
-	}
-	if _, err := c.Reserve(t.Context(), "", protocol.Reservation{Kind: protocol.ForDrain, Slice: "m2/gpu7", End: quantity.Never}); errkind.Of(
-		err) != errkind.NotFound {
-		t.Errorf("a drain of a slice that its machine does not have: %v", err)
+	for slice, what := range map[job.SliceID]string{"m9/gpu0": "that never joined", "m2/gpu7": "that has no such slice"} {
+		_, err := c.Reserve(t.Context(), "", protocol.Reservation{Kind: protocol.ForDrain, Slice: slice, End: quantity.Never})
+		if errkind.Of(err) != errkind.NotFound {
+			t.Errorf("a drain of a machine %s: %v", what, err)
+		}
 	}
 }
 

@@ -36,6 +36,16 @@ func (z *viewSource) Told(j *home.Job) foresight.Told        { return entryOf(j)
 func (z *viewSource) Record() status.Foresight               { return z.foresight.Record() }
 func (z *viewSource) Asks(s *window.Slice) []*home.Ask       { return sites.Of(s).Asks() }
 
+// Holder is the job whose claim on a slice has begun: a claim stands until its result is known.
+func (z *viewSource) Holder(now quantity.Instant, s *window.Slice) (holder job.ID, end quantity.Instant) {
+	for _, sold := range sites.Of(s).Sold() {
+		if sold.Start <= now {
+			return sold.Job.ID, sold.End
+		}
+	}
+	return "", 0
+}
+
 func (z *viewSource) Seen(s *window.Slice) *protocol.SliceView { return sites.Of(s).View() }
 
 func (z *viewSource) Planned(j *home.Job) (view.Place, bool) {

@@ -235,7 +235,11 @@ func (v *Views) slices(now quantity.Instant) (all []status.Slice) {
 			if v.nodes.Local(s.Node) {
 				continue
 			}
-			if why := v.nodes.Others.Away(s.Node); why != nil {
+			why := v.nodes.Others.Away(s.Node)
+			if errkind.Of(why) == errkind.NotFound { // it was removed, and what it ran is waited for
+				continue
+			}
+			if why != nil {
 				s.State, s.Reason = "unconfirmed", fmt.Sprintf("machine %s is away, and what it runs goes on: %v", s.Node, why)
 			}
 			all = append(all, s)

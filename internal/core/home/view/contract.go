@@ -60,6 +60,8 @@ type Planner interface {
 type Slices interface {
 	// Seen is what its node has told of it last.
 	Seen(s *window.Slice) *protocol.SliceView
+	// Holder is the job whose claim on it has begun, and the claim's end; empty: none has.
+	Holder(now quantity.Instant, s *window.Slice) (holder job.ID, end quantity.Instant)
 	// Asks for its time that are not answered.
 	Asks(s *window.Slice) []*home.Ask
 }

@@ -7,12 +7,16 @@ import (
 	"sluice.dev/sluice/internal/core/timeline"
 )
 
-// Offered lists the slices that nodes have offered, by capacity, then id, as their nodes told last: of a node in another process nobody
-// here knows more.
+// Offered lists the slices that nodes have offered, by capacity, then id: what is claimed there, and what their nodes told last. Of a node
+// in another process nobody here knows more.
 func (v *View) Offered(now quantity.Instant) []status.Slice {
 	out := make([]status.Slice, 0, len(v.floor.Slices()))
-	for _, s := range v.floor.Slices() {
-		out = append(out, offered(now, v.slices.Seen(s)))
+	for _, sl := range v.floor.Slices() {
+		s := offered(now, v.slices.Seen(sl))
+		if holder, end := v.slices.Holder(now, sl); holder != "" && s.State != "unconfirmed" {
+			s.State, s.Reason, s.Job, s.Until = "running", "", holder, end
+		}
+		out = append(out, s)
 	}
 	return out
 }
@@ -22,14 +26,9 @@ func offered(now quantity.Instant, told *protocol.SliceView) status.Slice {
 	s := status.Slice{Slice: told.Slice, Node: told.Node, State: "idle", Reservations: told.Reserved}
 	for i := range told.Reserved {
 		r := &told.Reserved[i]
-		if _, hit := timeline.Overlap(r, now, now+1); !hit {
-			continue
+		if _, hit := timeline.Overlap(r, now, now+1); hit && s.State == "idle" {
+			s.State, s.Reason = "reserved", timeline.Describe(r)
 		}
-		if r.Kind == protocol.ForLease {
-			s.State, s.Reason, s.Job, s.Until = "running", "", r.Job, r.End
-			break // whatever else is reserved waits for it
-		}
-		s.State, s.Reason = "reserved", timeline.Describe(r)
 	}
 	if !told.Usable {
 		s.State, s.Reason = "unconfirmed", told.Why

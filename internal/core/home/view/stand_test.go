@@ -35,6 +35,9 @@ type stand struct {
 	reserved job.ID
 	found    Place
 	searches int
+	// holder of all slices, until when it holds them.
+	holder job.ID
+	holds  quantity.Instant
 	// reservations of all slices, as their node told.
 	reservations []protocol.Reservation
 	// ends is where the gaps of its slices end; 0: nowhere.
@@ -116,6 +119,10 @@ func (s *stand) Search(quantity.Instant) func(*home.Job) (Place, bool) {
 		s.searches++
 		return s.found, true
 	}
+}
+
+func (s *stand) Holder(quantity.Instant, *window.Slice) (job.ID, quantity.Instant) {
+	return s.holder, s.holds
 }
 
 func (s *stand) Seen(sl *window.Slice) *protocol.SliceView {

@@ -70,6 +70,7 @@ var _ fabric.Fabric = (*Head)(nil)
 
 var (
 	errReplaced = errkind.Errorf(errkind.Conflict, "the same machine has called again")
+	errHungUp   = errkind.Errorf(errkind.Unavailable, "its connection has ended")
 	errStopping = errkind.Errorf(errkind.Unavailable, "the head is stopping")
 )
 
@@ -274,6 +275,9 @@ func (h *Head) Link(ctx context.Context, stream *connect.BidiStream[pb.Frame, pb
 	// Asked once more: Expel knew nothing of this call if the machine was removed just after it was asked first.
 	if _, err = h.options.Caller(ctx); err == nil {
 		err = s.run(ctx, served{stream, by}, func() error { return h.up(name, l) })
+		if errors.Is(err, context.Canceled) { // by the server, whose words say nothing
+			err = errHungUp
+		}
 	}
 	h.down(name, l, err)
 	return answer(err)

@@ -136,8 +136,8 @@ func belong(ctx context.Context, o *Options, data string) (m *membership.Members
 		}
 	}
 	if o.Head == "" {
-		return nil, errkind.Errorf(errkind.Invalid, "a token is for joining: give the head's address too, as sluice token create has printed "+
-			"it")
+		return nil, errkind.Errorf(errkind.Invalid, "a token is for joining: give the head's address too, as sluice token create "+
+			"has printed it")
 	}
 	return membership.Join(ctx, kept, membership.Invited{Head: o.Head, Token: o.Invitation, Name: name})
 }
@@ -244,8 +244,8 @@ func (o *Options) mapped(queue string, single bool) (*shim.User, error) {
 			return lookup(q.User)
 		}
 	}
-	return nil, errkind.Errorf(errkind.Denied, "queue %s: %s maps it to no user of this machine: name one there, or let its jobs run elsewhere",
-		queue, o.Config)
+	return nil, errkind.Errorf(errkind.Denied, "queue %s: %s maps it to no user of this machine: name one there, or let its jobs run "+
+		"elsewhere", queue, o.Config)
 }
 
 // memberStore is the cluster's store as a machine reaches it; away is why it does not answer now.
@@ -255,8 +255,8 @@ func memberStore(ctx context.Context, m *membership.Membership, s membership.Set
 		return stores.OpenLater(ctx, string(s.Store.Spec))
 	case headstore.Name:
 	default:
-		return nil, nil, errkind.Errorf(errkind.Unsupported, "the cluster keeps its files in a store of kind %q, which this build does not "+
-			"know: upgrade this machine", s.Store.Kind)
+		return nil, nil, errkind.Errorf(errkind.Unsupported, "the cluster keeps its files in a store of kind %q, which this build does "+
+			"not know: upgrade this machine", s.Store.Kind)
 	}
 	config, err := m.TLS()
 	if err != nil {

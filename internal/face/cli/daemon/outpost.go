@@ -22,8 +22,8 @@ type outpost struct {
 var _ api.Service = outpost{}
 
 func (o outpost) elsewhere() error {
-	return errkind.Errorf(errkind.Unsupported, "this machine is %s of a cluster, whose jobs are at its head (%s): ask there", o.membership.Name(),
-		o.membership.Head())
+	return errkind.Errorf(errkind.Unsupported, "this machine is %s of a cluster, whose jobs are at its head (%s): ask there",
+		o.membership.Name(), o.membership.Head())
 }
 
 // SubmitAll implements api.Service.
