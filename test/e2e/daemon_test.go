@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -22,13 +23,14 @@ import (
 // as long on two cores that a dozen others share.
 const patience = 5 * time.Minute
 
-// daemon is one `sluice up` that can be killed and started again on the same directory and address.
+// daemon is one `sluice up`, or `sluice join`, that can be killed and started again on the same directory and address.
 type daemon struct {
 	t     *testing.T
 	dir   string // data, log and job files lie below it
 	data  string
 	addr  string
 	token string
+	verb  []string // what it is started with; nil: up
 	flags []string
 	user  *syscall.Credential // whom it runs as; nil: whoever tests
 	host  string              // what the host is called; empty: as it is
@@ -120,7 +122,7 @@ func (d *daemon) start() {
 // launch starts the daemon's process.
 func (d *daemon) launch() {
 	d.t.Helper()
-	c := exec.Command(filepath.Join(bin, "sluice"), append([]string{"up", "--data", d.data, "--listen", d.addr}, d.flags...)...)
+	c := exec.Command(filepath.Join(bin, "sluice"), slices.Concat(d.begins(), []string{"--data", d.data, "--listen", d.addr}, d.flags)...)
 	if d.files > 0 {
 		c = exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, d.files)}, c.Args...)...)
 	}
@@ -143,6 +145,14 @@ func (d *daemon) launch() {
 		_ = c.Wait() // how it ended is read from ProcessState
 		close(ended)
 	}()
+}
+
+// begins is the command that starts it.
+func (d *daemon) begins() []string {
+	if d.verb == nil {
+		return []string{"up"}
+	}
+	return d.verb
 }
 
 // refused starts the daemon, which must end by itself with an error, and returns what it said.

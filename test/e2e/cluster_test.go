@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+)
+
+// cluster is a head whose own slice is too small for any job of these tests.
+type cluster struct {
+	*daemon
+	at string // where machines join
+}
+
+func newCluster(t *testing.T) *cluster {
+	t.Helper()
+	c := &cluster{daemon: newDaemon(t, "sim:custom,mem=4Mi"), at: freeAddress(t)}
+	c.flags = append(c.flags, "--cluster", c.at)
+	c.start()
+	return c
+}
+
+// takeIn has a machine join.
+func (c *cluster) takeIn(name string) *daemon {
+	c.t.Helper()
+	m := newDaemon(c.t, three, "--name", name)
+	m.verb = []string{"join", c.at, "--token", c.invitation()}
+	m.start()
+	return m
+}
+
+func (c *cluster) invitation() string {
+	c.t.Helper()
+	return strings.TrimSpace(c.must("token", "create", "-q"))
+}
+
+// node is how a node stands.
+type node struct {
+	Name, State, Why string
+	Slices, Usable   int
+}
+
+func (c *cluster) node(name string) (n node) {
+	c.t.Helper()
+	var list []node
+	if err := json.Unmarshal([]byte(c.must("nodes", "-o", "json")), &list); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, n = range list {
+		if n.Name == name {
+			return n
+		}
+	}
+	return node{}
+}
+
+// TestMachinesThatJoinDoTheWork: the head can run nothing itself. It is killed while they work, and so are they; each unit counts once, and
+// all output is at the head.
+func TestMachinesThatJoinDoTheWork(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	machines := []*daemon{c.takeIn("m1"), c.takeIn("m2")}
+	for _, name := range []string{"m1", "m2"} {
+		c.until(name+" is ready", func() bool { n := c.node(name); return n.State == "ready" && n.Slices == 3 })
+	}
+	c.submit(spec("counts", "items: {total: 600, perItem: 20ms, parallelism: 6}", each("sleep 0.02")))
+	for _, d := range []*daemon{c.daemon, machines[0], c.daemon, machines[1]} {
+		c.running("counts", 1)
+		d.kill()
+		d.start()
+	}
+	c.done("counts")
+	c.once("counts", 600)
+	for _, m := range machines {
+		m.fails(1, []string{"jobs are at its head", c.at}, "jobs")
+		says(t, m.must("slices"), "gpu0")
+	}
+}
+
+// TestAMachineBurnsDown: what it had committed is at the head; the rest is done by the machine that takes its place, under its name.
+func TestAMachineBurnsDown(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	m := c.takeIn("m1")
+	c.submit(spec("counts", "items: {total: 300, perItem: 20ms, grid: 10, parallelism: 3}", each("sleep 0.02")))
+	c.until("some is committed", func() bool { return c.job("counts").Progress > 0 })
+	m.kill()
+	endBelow(m.data)
+	openUp(m.data)
+	if err := os.RemoveAll(m.data); err != nil {
+		t.Fatal(err)
+	}
+	c.until("it is known to be away", func() bool { return c.node("m1").State == "away" })
+	m.verb = []string{"join", c.at, "--token", c.invitation()}
+	says(t, m.refused(), "m1", "nodes remove m1")
+	c.must("nodes", "remove", "m1", "--yes")
+	if n := c.node("m1"); n.Name != "" {
+		t.Errorf("a machine that was removed is listed: %+v", n)
+	}
+	m.verb = []string{"join", c.at, "--token", c.invitation()}
+	m.start()
+	c.done("counts")
+	c.once("counts", 300)
+}
+
+// TestWhoMayNotJoin is told why.
+func TestWhoMayNotJoin(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	token := c.invitation()
+	m := newDaemon(t, three, "--name", "m1")
+	m.verb = []string{"join", c.at}
+	says(t, m.refused(), "belongs to no cluster", "sluice token create")
+	m.verb = []string{"join", c.at, "--token", "sluice-join-1-nonsense"}
+	says(t, m.refused(), "this is no token")
+	m.verb = []string{"join", c.addr, "--token", token}
+	m.refused() // where people's calls are answered
+	m.verb = []string{"join", c.at, "--token", token}
+	m.start()
+	m.kill()
+	m.verb = []string{"join"} // it has joined, and needs neither again
+	m.start()
+	other := newDaemon(t, three, "--name", "m2")
+	other.verb = []string{"join", c.at, "--token", token}
+	says(t, other.refused(), "m1 has joined by this token", "good once")
+
+	alone := up(t, three)
+	alone.fails(1, []string{"no head", "--cluster"}, "token", "create")
+	alone.fails(1, []string{"no head"}, "nodes", "remove", "m1", "--yes")
+	says(t, alone.must("nodes"), "ready")
+	c.fails(2, []string{"give --yes"}, "nodes", "remove", "m1")
+	c.fails(1, []string{"no machine"}, "nodes", "remove", "m9", "--yes")
+	c.fails(1, []string{"sluice nodes"}, "nodes", "drain", "m9")
+	c.must("nodes", "drain", "m1")
+	c.until("it is closed", func() bool { return c.node("m1").State == "closed" })
+	c.must("nodes", "undrain", "m1")
+	c.until("it is ready", func() bool { return c.node("m1").State == "ready" })
+}
