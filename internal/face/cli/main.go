@@ -130,10 +130,9 @@ func (d *Deps) root(a *session.Session) *cobra.Command {
 			jobs.DeleteCmd(a), reserve.PauseCmd(a), reserve.ResumeCmd(a), jobs.AgentCmd(a)}},
 		{"slices", []*cobra.Command{nodes.SlicesCmd(a), nodes.WindowsCmd(a), nodes.TimelineCmd(a), reserve.ReserveCmd(a),
 			reserve.UnreserveCmd(a), reserve.UnquarantineCmd(a), jobs.QueuesCmd(a), jobs.QueueCmd(a), nodes.ZonesCmd(a),
-			nodes.NodesCmd(a),
-			pressure.AirlockCmd(a)}},
-		{"daemon", []*cobra.Command{daemon.UpCmd(a, d.Open), daemon.JoinCmd(a, d.Open), nodes.TokenCmd(a), top.TopCmd(a), statusCmd(a), data.JournalCmd(a, d.Data),
-			data.ArchiveCmd(a, d.Data), data.StoreCmd(a), versionCmd(a)}},
+			nodes.NodesCmd(a), pressure.AirlockCmd(a)}},
+		{"daemon", []*cobra.Command{daemon.UpCmd(a, d.Open), daemon.JoinCmd(a, d.Open), nodes.TokenCmd(a), top.TopCmd(a), statusCmd(a),
+			data.JournalCmd(a, d.Data), data.ArchiveCmd(a, d.Data), data.StoreCmd(a), versionCmd(a)}},
 		{"daemon", d.operatorCmds(a)},
 		{"sim", d.simCmds(a)},
 	} {

@@ -19,8 +19,8 @@ type caller struct {
 	inbox   *inbox.Inbox
 	calls   *Calls
 	trouble *trouble.State
-	// remote takes those to nodes elsewhere; nil: there are none.
-	remote *Remote
+	// remote sends those to nodes that are not local; nil: all are.
+	remote func(context.Context, protocol.Message) (protocol.Message, error)
 	local  func(job.NodeID) bool
 }
 
@@ -40,7 +40,7 @@ func (c *caller) tell(ctx context.Context, k protocol.Kind, name job.ID, body pr
 // call sends a person's message to an actor and waits until its answer is durable.
 func (c *caller) call(ctx context.Context, m protocol.Message) (protocol.Message, error) {
 	if c.remote != nil && m.To.Role == protocol.Node && !c.local(job.NodeID(m.To.ID)) {
-		return c.remote.call(ctx, m)
+		return c.remote(ctx, m)
 	}
 	sent, err := c.send(m)
 	if err != nil {

@@ -29,7 +29,11 @@ type Sender struct {
 
 // New returns a Sender for the actors of one process, and the nodes elsewhere that remote reaches; it may be nil, as may store.
 func New(b *inbox.Inbox, c *Calls, t *trouble.State, s *space.Space, n nodes.Directory, remote *Remote, store Store) *Sender {
-	return &Sender{caller{b, c, t, remote, n.Local}, s, n, stored{store}}
+	to := caller{inbox: b, calls: c, trouble: t, local: n.Local}
+	if remote != nil {
+		to.remote = remote.call
+	}
+	return &Sender{to, s, n, stored{store}}
 }
 
 // Submit is SubmitAll of one job.

@@ -27,12 +27,12 @@ func TestWhatASliceIsDoing(t *testing.T) {
 		"a drain":         {reserved: []protocol.Reservation{around(protocol.ForDrain, 0, time.Hour)}, state: "reserved", reason: "drain"},
 		"two": {reserved: []protocol.Reservation{around(protocol.ForDrain, 0, 1), around(protocol.ForOwner, 0, 1)},
 			state: "reserved", reason: "drain"},
-		"a claim":                {holder: "a", state: "running"},
+		"a claim": {holder: "a", state: "running"},
 		"a claim before a drain": {
 			holder: "a", reserved: []protocol.Reservation{around(protocol.ForDrain, 0, time.Hour)}, state: "running",
 		},
-		"what can't be used":     {broken: true, state: "unconfirmed", reason: "it is broken"},
-		"a claim on it":          {broken: true, holder: "a", state: "unconfirmed", reason: "it is broken"},
+		"what can't be used": {broken: true, state: "unconfirmed", reason: "it is broken"},
+		"a claim on it":      {broken: true, holder: "a", state: "unconfirmed", reason: "it is broken"},
 	} {
 		from := now
 		if c.broken {

@@ -42,12 +42,8 @@ import (
 // socketName is the daemon's unix socket in its data directory.
 const socketName = "socket"
 
-// Open puts the parts of a daemon together for one machine: one gate, the zones and nodes of its file (one each unless it says more), a
-// local journal, and subjobs as processes. It is what cmd/sluice passes as Deps.Open.
-func Open(ctx context.Context, o Options) (*Daemon, error) {
-	if o.Join {
-		return openMember(ctx, o)
-	}
+// openWhole puts the parts of a daemon together that has gate, zones and nodes.
+func openWhole(ctx context.Context, o Options) (*Daemon, error) {
 	data, err := filepath.Abs(o.DataDir)
 	if err != nil {
 		return nil, fmt.Errorf("--data %s: %w", o.DataDir, err)

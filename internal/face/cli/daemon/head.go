@@ -29,8 +29,6 @@ import (
 const (
 	// authorityDir is where a head keeps who has joined, below its data directory.
 	authorityDir = "authority"
-	// DefaultHeadPort is where a head listens for machines if it is not told a port.
-	DefaultHeadPort = "7118"
 	// bySpec is the kind of a store that machines reach themselves, by its spec.
 	bySpec = "spec"
 )
@@ -220,10 +218,4 @@ func (c *head) RemoveMachine(_ context.Context, name job.NodeID) error {
 // says is what is printed of the cluster at the start.
 func (c *head) says() string {
 	return fmt.Sprintf("cluster: machines join by: sluice join %s --token $(sluice token create -q)", c.address)
-}
-
-// storeOwner is the word for this daemon in its store, which its executor has made.
-func storeOwner(data string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(data, ownerFile))
-	return strings.TrimSpace(string(text)), err
 }

@@ -23,7 +23,6 @@ import (
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
-	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 	"sluice.dev/sluice/internal/edge/fabric/stream"
 	inventories "sluice.dev/sluice/internal/edge/inventory/all"
 	"sluice.dev/sluice/internal/edge/journal"
@@ -282,11 +281,3 @@ func memberStore(ctx context.Context, m *membership.Membership, s membership.Set
 
 // isInvitation reports whether a secret is a token by which machines join.
 func isInvitation(secret string) bool { return strings.HasPrefix(secret, "sluice-join-") }
-
-// ownerFile has the word for a daemon in a store that several share.
-const ownerFile = "store-owner"
-
-// followOwner has a machine name what its subjobs leave as its head's.
-func followOwner(data, owner string) error {
-	return durable.Replace(filepath.Join(data, ownerFile), []byte(owner+"\n"), 0o600)
-}

@@ -84,6 +84,9 @@ type Daemon struct {
 	Notes []string
 }
 
+// DefaultHeadPort is where a head listens for machines where no port is said.
+const DefaultHeadPort = "7118"
+
 // upFlags are the flags of `sluice up` that are not Options.
 type upFlags struct {
 	config, cert, key, logLevel string
