@@ -154,7 +154,8 @@ func TestMachinesAreRemovedOnceThatIsMeant(t *testing.T) {
 		{"a person says nothing", []string{"m1"}, true, "\n", command.ExitFailed, "nothing was done", nil},
 		{"a script", []string{"m1"}, false, "", command.ExitUsage, "give --yes", nil},
 		{"a script that means it", []string{"m1", "m2", "--yes"}, false, "", command.ExitOK, "", []job.NodeID{"m1", "m2"}},
-		{"one that is none", []string{"m7", "m2", "--yes"}, false, "", command.ExitFailed, `m7: no machine "m7" has joined`, []job.NodeID{"m2"}},
+		{"one that is none", []string{"m7", "m2", "--yes"}, false, "", command.ExitFailed, `m7: no machine "m7" has joined`,
+			[]job.NodeID{"m2"}},
 	} {
 		f, m := clustered()
 		_, errs, code := asks(t, f, m, c.in, c.terminal, append([]string{"nodes", "remove"}, c.args...)...)
@@ -180,7 +181,8 @@ func TestNodesAreDrained(t *testing.T) {
 	if out, errs, code := asks(t, f, m, "", false, "nodes", "undrain", "m1"); code != 0 || calls(f, "unreserve") != 1 {
 		t.Errorf("%d, %s%s: %d withdrawn, want the drain alone", code, out, errs, calls(f, "unreserve"))
 	}
-	if _, errs, code := asks(t, f, m, "", false, "nodes", "drain", "m7"); code != command.ExitFailed || !strings.Contains(errs, "m7: no slice") {
+	_, errs, code := asks(t, f, m, "", false, "nodes", "drain", "m7")
+	if code != command.ExitFailed || !strings.Contains(errs, "m7: no slice") {
 		t.Errorf("a node that is none: %d, %s", code, errs)
 	}
 }
