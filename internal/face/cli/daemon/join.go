@@ -126,7 +126,7 @@ func belong(ctx context.Context, o *Options, data string) (m *membership.Members
 		return m, err
 	}
 	name := job.NodeID(o.Name)
-	if was, err := membership.Open(kept); err == nil && name == "" {
+	if was, none := membership.Open(kept); none == nil && name == "" {
 		name = was.Name()
 	}
 	if name == "" {
@@ -263,9 +263,9 @@ func memberStore(ctx context.Context, m *membership.Membership, s membership.Set
 	}
 	config.Certificates = nil
 	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { // it is renewed meanwhile
-		now, err := m.TLS()
-		if err != nil {
-			return nil, err
+		now, bad := m.TLS()
+		if bad != nil {
+			return nil, bad
 		}
 		return &now.Certificates[0], nil
 	}
