@@ -37,6 +37,10 @@ type Options struct {
 	Store files.Store
 	// Keep: output and checkpoint of a subjob are put into Store before its result is told.
 	Keep bool
+	// Owner is the word of the cluster's jobs in Store's names (StoreOwner at its head), on a machine that has joined the cluster: Store is
+	// the head's, with Keep. It takes no names from this machine but those of its own subjobs, and the head removes what nobody needs.
+	// Empty: the data directory's own word; the head of a cluster needs Keep as well, or its machines find no checkpoint of its subjobs.
+	Owner string
 	// Away is why the store did not answer when it was opened: nothing is started until it does. Nil: it did.
 	Away error
 	// User returns the user that a queue's subjobs run as. Nil: all as the daemon's own user (single-user mode). An error refuses the

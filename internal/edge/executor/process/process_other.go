@@ -20,6 +20,9 @@ func New(Options) (*Executor, error) {
 	return nil, unsupported()
 }
 
+// StoreOwner returns an error of kind Unsupported.
+func StoreOwner(string) (string, error) { return "", unsupported() }
+
 func unsupported() error {
 	return errkind.Errorf(errkind.Unsupported, "subjobs run on Linux only, this is %s: run the node on Linux, and submit to it from here",
 		runtime.GOOS)

@@ -29,6 +29,9 @@ type Options struct {
 	Store  files.Store
 	// Keep: output and checkpoint of a subjob are put into Store before its result is sent.
 	Keep bool
+	// Owner is the word of the jobs' owner in Store's names, on a machine that has joined the owner's cluster: Store is the owner's, who
+	// lets the machine name what its own subjobs left, and nothing else. Empty: the data directory's own (see Owner).
+	Owner string
 	// Limit bounds one unpacked work directory in bytes.
 	Limit int64
 	// Now is the node's clock.
@@ -58,8 +61,12 @@ type Artifacts struct {
 
 // Open opens the store of the data directory where it is needed, and reads or makes this daemon's name there.
 func Open(o Options) (*Artifacts, error) {
-	a := &Artifacts{o: o, unstored: map[job.Token]error{}}
-	if err := a.identify(); err != nil {
+	a := &Artifacts{o: o, owner: o.Owner, unstored: map[job.Token]error{}}
+	if a.guest() {
+		if err := checkOwner(a.owner); err != nil {
+			return nil, errkind.Errorf(errkind.Invalid, "the owner of this machine's jobs in the store: %w", err)
+		}
+	} else if err := a.identify(); err != nil {
 		return nil, err
 	}
 	a.ctx, a.giveUp = context.WithCancel(context.Background())
@@ -95,9 +102,19 @@ func (a *Artifacts) openOwn() error {
 	return nil
 }
 
+// guest reports whether the store is that of the cluster which this machine has joined.
+func (a *Artifacts) guest() bool { return a.o.Owner != "" }
+
 // identify reads or makes the name of this daemon in the store, which several may share.
-func (a *Artifacts) identify() error {
-	path := a.o.Layout.In("store-owner")
+func (a *Artifacts) identify() (err error) {
+	a.owner, err = Owner(string(a.o.Layout))
+	return err
+}
+
+// Owner reads the word by which a data directory's jobs are named in the store, or makes one. Other machines put what subjobs of these jobs
+// leave under the same word.
+func Owner(dataDir string) (string, error) {
+	path := folders.Layout(dataDir).In("store-owner")
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		var salt [8]byte
@@ -106,12 +123,23 @@ func (a *Artifacts) identify() error {
 		err = shim.WriteFile(path, append(data, '\n'), 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("who this daemon is in its store: %w", err)
+		return "", fmt.Errorf("who this daemon is in its store: %w", err)
 	}
-	a.owner = strings.TrimSpace(string(data))
-	if err = files.CheckName(a.owner); err != nil || strings.Contains(a.owner, "/") {
-		return errkind.Errorf(errkind.Corrupt, "%s holds %.40q, which is no name: put back what it held, or remove it if the store is "+
-			"this daemon's alone", path, a.owner)
+	owner := strings.TrimSpace(string(data))
+	if err = checkOwner(owner); err != nil {
+		return "", errkind.Errorf(errkind.Corrupt, "%s holds %.40q, which is no name: put back what it held, or remove it if the store is "+
+			"this daemon's alone", path, owner)
+	}
+	return owner, nil
+}
+
+// checkOwner says whether an owner's word may be one word of a name.
+func checkOwner(owner string) error {
+	if err := files.CheckName(owner); err != nil {
+		return err
+	}
+	if strings.Contains(owner, "/") {
+		return errkind.Errorf(errkind.Invalid, "%.40q is more than one word", owner)
 	}
 	return nil
 }

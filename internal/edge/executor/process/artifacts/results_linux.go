@@ -121,28 +121,41 @@ func (a *Artifacts) Forget(j job.ID, t job.Token) {
 	}
 }
 
-// ForgetCheckpoint removes the name of a checkpoint that counts, once there is a newer one.
+// ForgetCheckpoint removes the name of a checkpoint that counts, once there is a newer one. A guest leaves that to the owner, who knows
+// which checkpoint counts and whether another machine still needs an older one.
 func (a *Artifacts) ForgetCheckpoint(j job.ID, t job.Token) error {
-	if !a.o.Keep {
+	if !a.o.Keep || a.guest() {
 		return nil
 	}
+	return a.Drop(a.ctx, j, t, checkpointRole)
+}
+
+// Drop removes roles from the name of what a subjob left, and the name with its last role. One that is not there is no error.
+func (a *Artifacts) Drop(ctx context.Context, j job.ID, t job.Token, roles ...string) error {
 	name := a.resultName(j, t)
-	n, err := a.o.Store.ReadName(a.ctx, name)
+	n, err := a.o.Store.ReadName(ctx, name)
 	if errkind.Of(err) == errkind.NotFound {
 		return nil
 	}
-	if err != nil || n.Refs[checkpointRole] == "" {
+	if err != nil {
 		return err
 	}
-	if delete(n.Refs, checkpointRole); len(n.Refs) == 0 {
-		return a.o.Store.Unname(a.ctx, name)
+	had := len(n.Refs)
+	for _, role := range roles {
+		delete(n.Refs, role)
 	}
-	return files.Name(a.ctx, a.o.Store, name, n.Refs)
+	switch len(n.Refs) {
+	case had:
+		return nil
+	case 0:
+		return a.o.Store.Unname(ctx, name)
+	}
+	return files.Name(ctx, a.o.Store, name, n.Refs)
 }
 
-// ForgetJob removes all of a job's names.
+// ForgetJob removes all of a job's names. They are the owner's to remove: a guest's files of the job go, and the names stay.
 func (a *Artifacts) ForgetJob(j job.ID) error {
-	if !a.o.Keep {
+	if !a.o.Keep || a.guest() {
 		return nil
 	}
 	var all []string
@@ -170,7 +183,12 @@ func (a *Artifacts) Fetch(j job.ID, t job.Token, into string, user *shim.User, l
 	if err != nil {
 		return faults.OfStore(err)
 	}
-	in, err := a.o.Store.Open(a.ctx, n.Refs[checkpointRole])
+	return a.unpack(a.ctx, n.Refs[checkpointRole], into, user, limit)
+}
+
+// unpack unpacks a tree of the store into a new folder, for a user, at most limit bytes of it, and syncs it.
+func (a *Artifacts) unpack(ctx context.Context, d files.Digest, into string, user *shim.User, limit int64) error {
+	in, err := a.o.Store.Open(ctx, d)
 	if err != nil {
 		return faults.OfStore(err)
 	}

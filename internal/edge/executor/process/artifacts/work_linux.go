@@ -134,9 +134,12 @@ func owner(u *shim.User) *tree.Owner {
 }
 
 // PruneWork removes stored work directories that no job needs by keep, and then everything in the store without a name. Those younger
-// than an hour stay: their job may be about to be accepted.
+// than an hour stay: their job may be about to be accepted. What the store of a guest has is its owner's to remove.
 func (a *Artifacts) PruneWork(keep func(id string) bool) error {
-	err := errors.Join(a.pruneOld(keep), a.pruneIn(a.o.Store, keep))
+	err := a.pruneOld(keep)
+	if !a.guest() {
+		err = errors.Join(err, a.pruneIn(a.o.Store, keep))
+	}
 	if a.own != nil {
 		err = errors.Join(err, a.pruneIn(a.own, keep))
 	}
