@@ -55,7 +55,10 @@ type Job struct {
 	// History of subjobs in order of start; bounded: HistoryDropped older ones are only counted.
 	History        []Subjob
 	HistoryDropped int
-	Spec           *job.Spec
+	// Checkpoints are the subjobs whose checkpoints are needed: of the newest that counts, and of those that running ones began from. Only
+	// where it is shown with its subjobs.
+	Checkpoints []job.Token
+	Spec        *job.Spec
 	// Trust in what the job declares, and Spread of its profile in parts per thousand; zero under a market that does not
 	// negotiate.
 	Trust  Trust
@@ -100,14 +103,22 @@ type Trust struct {
 	Believed int64
 }
 
+// Publishing is the outcome of a subjob that counts and whose output is not known to be in its place: Committed does not show it yet.
+const Publishing = "publishing"
+
+// Skipped is the outcome of a subjob whose unit is given up as bad: it is committed, and nothing of it is published.
+const Skipped = "skipped"
+
 // Subjob is one piece that ran or runs.
 type Subjob struct {
 	Token job.Token
 	// Slice is the first of Slices: a gang has several.
 	Slice  job.SliceID
 	Slices []job.SliceID
-	Window uint64
-	Range  job.Range
+	// Members of a gang over several nodes, the first with this Token; nil where all is on one node. Nobody writes to them.
+	Members []protocol.Member
+	Window  uint64
+	Range   job.Range
 	// Committed is the part that counts.
 	Committed job.Range
 	// Progress is the unit up to which a running subjob says it is complete, at least Range.From; 0 once it has ended.
@@ -116,8 +127,9 @@ type Subjob struct {
 	PlannedEnd      quantity.Instant
 	Start, End      quantity.Instant
 	Predicted, Peak quantity.Amount
-	Outcome         string
-	Detail          string
+	// Outcome in a word, such as done, starting, or Publishing.
+	Outcome string
+	Detail  string
 	// Prepare is what was gone of its time when its process began; 0 while it is not known.
 	Prepare time.Duration
 	// Waited is how long of its run it could not go on for want of a processor.

@@ -34,7 +34,7 @@ func (v *View) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
 
 func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 	j := v.look(now).show(s)
-	j.Hints, j.Published = hints(s), published(s)
+	j.Hints, j.Published, j.Checkpoints = hints(s), published(s), checkpoints(s)
 	j.HistoryDropped = max(0, len(s.History().Past())-historyShown)
 	j.History = make([]status.Subjob, 0, len(s.History().Past())-j.HistoryDropped+len(s.Claims()))
 	for i := range s.History().Past()[j.HistoryDropped:] {
@@ -43,10 +43,10 @@ func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 		sub.Committed, sub.Start, sub.End, sub.Peak = p.Committed, p.RealStart, p.RealEnd, p.Peak[trp.Memory]
 		sub.Outcome, sub.Detail, sub.Prepare, sub.Waited = p.Outcome.String(), p.Detail, p.Prepare, p.Waited
 		if p.Skipped {
-			sub.Outcome = "skipped"
+			sub.Outcome = status.Skipped
 		}
 		if _, publishing := s.Output().Find(p.Token); publishing {
-			sub.Outcome, sub.Committed = "publishing", job.Range{}
+			sub.Outcome, sub.Committed = status.Publishing, job.Range{}
 		}
 		j.History = append(j.History, sub)
 	}
@@ -83,6 +83,19 @@ func published(j *home.Job) (all job.Ranges) {
 	return all
 }
 
+// checkpoints are the subjobs whose checkpoints a subjob may still start from.
+func checkpoints(j *home.Job) (all []job.Token) {
+	if t := j.Progress().Resume(); !t.Zero() {
+		all = append(all, t)
+	}
+	for i := range j.Claims() {
+		if t := j.Claims()[i].Plan.Resume; !t.Zero() && !slices.Contains(all, t) {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
 // awaitedSubjobs is how many committed subjobs are not published: the members of a gang are one.
 func awaitedSubjobs(j *home.Job) int {
 	n := len(j.Output().List())
@@ -103,9 +116,9 @@ func began(j *home.Job) quantity.Instant {
 
 func showClaim(c *protocol.Claim) status.Subjob {
 	sub := status.Subjob{
-		Token: c.Token, Slice: c.Slice, Slices: slicesOf(c), Window: c.Plan.Window, Range: c.Range, PlannedStart: c.Start,
-		PlannedEnd: c.End,
-		Predicted:  c.Demand[trp.Memory],
+		Token: c.Token, Slice: c.Slice, Slices: slicesOf(c), Members: c.Members, Window: c.Plan.Window, Range: c.Range,
+		PlannedStart: c.Start, PlannedEnd: c.End,
+		Predicted: c.Demand[trp.Memory],
 	}
 	if c.Bid != nil {
 		bid := *c.Bid // what is shown outlives the step
