@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/process/aftermath"
 	"sluice.dev/sluice/internal/edge/executor/process/artifacts"
 	"sluice.dev/sluice/internal/edge/executor/process/folders"
+	"sluice.dev/sluice/internal/edge/executor/process/remote"
 	"sluice.dev/sluice/internal/edge/executor/process/shelf"
 	"sluice.dev/sluice/internal/edge/executor/process/syncs"
 	"sluice.dev/sluice/internal/edge/executor/process/workdirs"
@@ -82,6 +83,7 @@ func New(o Options) (*Executor, error) {
 	}); err != nil {
 		return nil, err
 	}
+	e.Remote = &remote.Files{Layout: e.s, Lives: e.lives, Artifacts: e.artifacts, KeptLogs: &e.logs, OutputLimit: o.OutputLimit}
 	if _, err := e.lives.Discard(e.s.In("settled")); err != nil { // older versions remembered there
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/process/artifacts"
 	"sluice.dev/sluice/internal/edge/executor/process/folders"
 	"sluice.dev/sluice/internal/edge/executor/process/pool"
+	"sluice.dev/sluice/internal/edge/executor/process/remote"
 	"sluice.dev/sluice/internal/edge/executor/process/rooms"
 	"sluice.dev/sluice/internal/edge/executor/process/shelf"
 	"sluice.dev/sluice/internal/edge/executor/process/workdirs"
@@ -46,6 +47,8 @@ type Executor struct {
 	lives *folders.Lives
 
 	artifacts *artifacts.Artifacts
+	// Remote are the files of subjobs on machines that have joined this one, where it is the head of a cluster.
+	Remote *remote.Files
 
 	mu       sync.Mutex
 	runs     map[job.Token]*run

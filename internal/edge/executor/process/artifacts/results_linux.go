@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -24,6 +25,7 @@ import (
 const (
 	outputRole     = "output"
 	checkpointRole = "checkpoint"
+	logsRole       = "logs"
 )
 
 // jobNames is the folder of a job's names in the store, resultName the name of one subjob's artifact.
@@ -37,9 +39,11 @@ func Counts(res *job.Result, l *shim.Lease) bool {
 	return res.Progress > l.Range.From || res.Checkpoint
 }
 
-// Put puts output and checkpoint into the store and names them. It may be repeated: what is there is not put again.
+// Put puts output and checkpoint, if any of the result can count, into the store and names them, and a guest's logs. It may be repeated:
+// what is there is not put again.
 func (a *Artifacts) Put(ctx context.Context, dir shim.Dir, l *shim.Lease, res *job.Result) error {
-	if !Counts(res, l) {
+	counts, logs := Counts(res, l), a.guest() && l.Job != "" // a damaged run directory names no job
+	if !counts && !logs {
 		return nil
 	}
 	name := a.resultName(l.Job, l.Token)
@@ -48,8 +52,14 @@ func (a *Artifacts) Put(ctx context.Context, dir shim.Dir, l *shim.Lease, res *j
 		return faults.OfStore(err)
 	}
 	refs := files.Refs{}
-	if err = a.putOne(ctx, l, refs, outputRole, dir.Output()); err == nil && res.Checkpoint && l.Member == 0 {
+	if err = nil; counts {
+		err = a.putOne(ctx, l, refs, outputRole, dir.Output())
+	}
+	if err == nil && counts && res.Checkpoint && l.Member == 0 {
 		err = a.putOne(ctx, l, refs, checkpointRole, dir.Checkpoint())
+	}
+	if err == nil && logs {
+		err = a.putLogs(ctx, dir, l, refs)
 	}
 	if err == nil && len(refs) > 0 {
 		err = faults.OfStore(files.Name(ctx, a.o.Store, name, refs))
@@ -115,7 +125,13 @@ func (a *Artifacts) Forget(j job.ID, t job.Token) {
 	if !a.o.Keep {
 		return
 	}
-	if err := a.o.Store.Unname(a.ctx, a.resultName(j, t)); err != nil {
+	var err error
+	if a.guest() {
+		err = a.Drop(a.ctx, j, t, outputRole, checkpointRole) // people may want to read its logs
+	} else {
+		err = a.o.Store.Unname(a.ctx, a.resultName(j, t))
+	}
+	if err != nil {
 		a.o.Log.Warn("what a subjob left that does not count stays in the store until its job is forgotten", "subjob", t.String(), "err",
 			err)
 	}
@@ -186,6 +202,28 @@ func (a *Artifacts) Fetch(j job.ID, t job.Token, into string, user *shim.User, l
 	return a.unpack(a.ctx, n.Refs[checkpointRole], into, user, limit)
 }
 
+// FetchOutput gets the output of a committed subjob of another machine into a new folder, at most limit bytes of it, and syncs it. wrote:
+// there is one. NotFound: the store knows nothing of the subjob.
+func (a *Artifacts) FetchOutput(ctx context.Context, j job.ID, t job.Token, into string, limit int64) (wrote bool, err error) {
+	n, err := a.o.Store.ReadName(ctx, a.resultName(j, t))
+	if err != nil || n.Refs[outputRole] == "" {
+		return false, err
+	}
+	return true, a.unpack(ctx, n.Refs[outputRole], into, nil, limit)
+}
+
+// HasCheckpoint reports whether the store has the checkpoint of a subjob.
+func (a *Artifacts) HasCheckpoint(ctx context.Context, j job.ID, t job.Token) (bool, error) {
+	n, err := a.o.Store.ReadName(ctx, a.resultName(j, t))
+	if errkind.Of(err) == errkind.NotFound {
+		return false, nil
+	}
+	return n.Refs[checkpointRole] != "", err
+}
+
+// Where says where the store is, for people.
+func (a *Artifacts) Where() string { return a.o.Store.String() }
+
 // unpack unpacks a tree of the store into a new folder, for a user, at most limit bytes of it, and syncs it.
 func (a *Artifacts) unpack(ctx context.Context, d files.Digest, into string, user *shim.User, limit int64) error {
 	in, err := a.o.Store.Open(ctx, d)
@@ -200,11 +238,24 @@ func (a *Artifacts) unpack(ctx context.Context, d files.Digest, into string, use
 	if err != nil {
 		return err
 	}
-	_, _, err = tree.Unpack(in, root, tree.Limits{Bytes: limit, Entries: tree.MaxEntries}, owner(user))
+	_, _, err = tree.Unpack(cancellable{ctx, in}, root, tree.Limits{Bytes: limit, Entries: tree.MaxEntries}, owner(user))
 	if err = errors.Join(err, root.Close()); err == nil {
 		_, _, err = foreign.Sync(into) // a checkpoint in its place is whole after a power cut
 	}
 	return err
+}
+
+// cancellable is a reader that ends with a context: an object may be many GiB.
+type cancellable struct {
+	ctx context.Context //nolint:containedctx // it is the reader's life
+	in  io.Reader
+}
+
+func (c cancellable) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, errkind.Errorf(errkind.Unavailable, "given up: %w", err)
+	}
+	return c.in.Read(p)
 }
 
 // Away notes that the store did not answer when it was opened.

@@ -51,6 +51,9 @@ func TokenFile(output string) string {
 	return filepath.Join(filepath.Dir(output), tokens, filepath.Base(output))
 }
 
+// NothingFile is the file that says that a committed subjob of another machine wrote nothing, where its output would be.
+func NothingFile(output string) string { return TokenFile(output) + ".none" }
+
 // List lists the folders of a job's committed subjobs in order of progress, and those of a gang in order of its members.
 func (l Layout) List(j job.ID) ([]Output, error) {
 	folder := l.Outputs(j)
