@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/authority"
+	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/fabric/stream"
 	"sluice.dev/sluice/internal/edge/membership"
 	"sluice.dev/sluice/internal/edge/store"
@@ -106,7 +107,7 @@ func ownStore(data string) (store.Store, string, error) {
 // listen takes the address where machines call.
 func (c *head) listen(o *Options, data string, where store.Store, zone job.ZoneID, h *host.Host) error {
 	c.host = h
-	owner, err := storeOwner(data)
+	owner, err := process.StoreOwner(data)
 	if err != nil {
 		return err
 	}

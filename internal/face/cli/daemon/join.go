@@ -177,16 +177,13 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 	if err != nil {
 		return nil, closing(inv, err)
 	}
-	if err = followOwner(data, settings.Store.Owner); err != nil {
-		return nil, closing(inv, err)
-	}
 	supervisor, err := findSupervisor()
 	if err != nil {
 		return nil, closing(inv, err)
 	}
 	executors := processes.New(process.Options{
 		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.File.Subjobs.SharedTmp, Survival: memory,
-		Airlock: o.File.Airlock.Lines, Watch: memory != nil, Store: where, Keep: true, Away: away,
+		Airlock: o.File.Airlock.Lines, Watch: memory != nil, Store: where, Keep: true, Owner: settings.Store.Owner, Away: away,
 		Limits: shim.Limits{Processes: o.File.Subjobs.Processes, Scratch: int64(o.File.Subjobs.Scratch), Files: o.File.Subjobs.Files},
 		User:   func(queue string) (*shim.User, error) { return o.mapped(queue, single) },
 	})
