@@ -25,7 +25,7 @@ import (
 // As package archivist has them.
 const (
 	maxFilings    = 4096
-	gather        = 100 * time.Millisecond
+	gatherTime    = 100 * time.Millisecond
 	maxOutdated   = 256
 	outdatedAgain = 10 * time.Second
 )
@@ -170,7 +170,7 @@ func TestAFilingIsAnsweredWhenItIsDurable(t *testing.T) {
 		if err := h.Cancel(context.Background(), "", "a"); err != nil { // the loop goes on
 			t.Fatal(err)
 		}
-		time.Sleep(2 * gather)
+		time.Sleep(2 * gatherTime)
 		synctest.Wait()
 		if n := len(g.hears(protocol.Archived)); n != 0 {
 			t.Fatalf("%d filings were answered before they were durable", n)
@@ -217,7 +217,7 @@ func TestWhatCanNotBeFiledIsNotAnswered(t *testing.T) {
 			if err := h.Cancel(context.Background(), "", "a"); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(2 * gather)
+			time.Sleep(2 * gatherTime)
 			synctest.Wait()
 			answered := map[job.ID]bool{}
 			for _, m := range g.hears(protocol.Archived) {
@@ -250,7 +250,7 @@ func TestWhatIsPurgedIsNotFiledBehindIt(t *testing.T) {
 		if err := h.Cancel(context.Background(), "", "x"); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(2 * gather)
+		time.Sleep(2 * gatherTime)
 		synctest.Wait()
 		for name, want := range map[job.ID]bool{"a": false, "b": true, "c": false} {
 			if _, ok, _ := c.Archive.Recall(protocol.Gate, name); ok != want {
@@ -287,7 +287,7 @@ func TestAFullArchiveTriesAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i == 0 {
-				time.Sleep(2 * gather)
+				time.Sleep(2 * gatherTime)
 				synctest.Wait() // it is tried alone, and the others wait behind it
 			}
 		}

@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/internal/host/agents"
 	"sluice.dev/sluice/internal/host/archivist"
 	"sluice.dev/sluice/internal/host/datadir"
+	"sluice.dev/sluice/internal/host/gather"
 	"sluice.dev/sluice/internal/host/heap"
 	"sluice.dev/sluice/internal/host/inbox"
 	"sluice.dev/sluice/internal/host/loop"
@@ -53,6 +54,7 @@ type daemon struct {
 	agents   *agents.Agents
 	views    *pages.Views
 	workdirs *workdirs.Keeper
+	gather   *gather.Gatherer // nil: no machine may join
 	machine  *machine.Machine
 	heap     heap.Recovery
 
@@ -86,6 +88,9 @@ func newDaemon(o Options) *daemon {
 	d.agents = agents.New(o.DataDir, d.inbox.Put, d.inbox.Call, func(name job.ID) (string, bool) { return d.archivist.Agent(name) })
 	d.views = pages.NewViews(d.set, d.directory(), o.Guard)
 	d.workdirs = workdirs.New(d.inbox, d.views, o.DataDir, o.Log)
+	if o.Elsewhere != nil {
+		d.gather = gather.New(d.directory().Maker, o.Log)
+	}
 	d.machine = machine.New(o.Inventory, o.Ours, d.set.Nodes, d.nodes, d.inbox, d.trouble, o.Log)
 	return d
 }
@@ -181,6 +186,7 @@ func (d *daemon) begin(ctx context.Context, files Files, past *recovery.State) e
 		Space:  d.space,
 		Fabric: o.Fabric, Executor: d.executor, Archivist: d.archivist, Calls: d.calls, Agents: d.agents, Machine: d.machine,
 		Views: d.views, Watches: d.watches, Workdirs: d.workdirs,
+		Gather: d.gather,
 	})
 	if err := d.loop.Recover(); err != nil {
 		return err
@@ -217,6 +223,7 @@ func (d *daemon) recovered(f *protocol.Fact, encoded []byte) {
 	}
 	d.observer.Recovered(f)
 	d.workdirs.Fact(f)
+	d.gather.Fact(f)
 	d.agents.Fact(f)
 }
 
@@ -252,6 +259,7 @@ func (d *daemon) close() (err error) {
 		d.remote.Close()
 	}
 	d.workdirs.Close()
+	d.gather.Close()
 	if d.executor != nil {
 		err = errors.Join(err, d.executor.Close())
 	}

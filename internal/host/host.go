@@ -81,10 +81,17 @@ func open(ctx context.Context, o Options, joined bool) (*Host, error) {
 		return nil, errors.Join(d.space.Failed(err, d.dir != nil), d.close())
 	}
 	p := pages.New(d.inbox, d.views, d.archivist, d.watches, d.observer, o.Actors, d.machine.Full, o.DataDir)
+	read := logs.New(files, p, d.watches, d.inbox)
+	if g, ok := files.(Gathers); ok && d.gather != nil {
+		d.gather.Serve(g.Gathered(), p)
+		read.Elsewhere(d.gather)
+	} else {
+		d.gather.Close() // nothing is kept here of what others leave
+	}
 	return &Host{
 		Sender:   requests.New(d.inbox, d.calls, d.trouble, d.space, d.directory(), d.remote, files),
 		Pages:    p,
-		Reader:   logs.New(files, p, d.watches, d.inbox),
+		Reader:   read,
 		API:      agents.NewAPI(d.agents, p, d.inbox),
 		watching: d.watches,
 		daemon:   d,

@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/internal/edge/inventory"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/tape"
+	"sluice.dev/sluice/internal/host/gather"
 	"sluice.dev/sluice/internal/host/logs"
 	"sluice.dev/sluice/internal/host/nodes"
 	"sluice.dev/sluice/internal/host/requests"
@@ -32,6 +33,9 @@ type Files interface {
 	logs.Files
 	workdirs.Files
 }
+
+// Gathers are Files that also keep what subjobs on other machines left: those of a cluster's head.
+type Gathers interface{ Gathered() gather.Store }
 
 // Env is what the host gives an executor.
 type Env struct {

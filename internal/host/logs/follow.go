@@ -35,7 +35,7 @@ func (l *Reader) Follow(ctx context.Context, name job.ID, f LogFollow, tell func
 		// The state before the copy: what was written until then is in it, so that nothing of an end is missed.
 		over, err := x.look(ctx)
 		if err == nil {
-			err = x.copy()
+			err = x.copy(ctx)
 		}
 		if err != nil || over {
 			return err
@@ -52,7 +52,7 @@ func (l *Reader) Follow(ctx context.Context, name job.ID, f LogFollow, tell func
 			case <-changed:
 				stale = true
 			default: // it has not changed: the same subjobs run
-				if err := x.copy(); err != nil {
+				if err := x.copy(ctx); err != nil {
 					return err
 				}
 			}
@@ -68,7 +68,8 @@ type follower struct {
 	want LogFollow
 	tell func(LogPiece) error
 	at   map[job.Token]*LogPosition
-	// open are the subjobs to copy from, in order of start.
+	// job is what the last look saw, open are the subjobs to copy from, in order of start.
+	job  status.Job
 	open []status.Subjob
 	buf  []byte
 }
@@ -84,7 +85,7 @@ func (x *follower) look(ctx context.Context) (over bool, err error) {
 			return false, err
 		}
 	}
-	x.open = x.open[:0]
+	x.job, x.open = j, x.open[:0]
 	for _, s := range j.History {
 		p := x.at[s.Token]
 		switch {
@@ -129,17 +130,17 @@ func (x *follower) begin(ctx context.Context, j *status.Job) error {
 }
 
 // copy tells what the open subjobs have written since the last time.
-func (x *follower) copy() error {
+func (x *follower) copy(ctx context.Context) error {
 	for _, s := range x.open {
 		p := x.at[s.Token]
 		if p.Over {
 			continue
 		}
-		files, err := x.logs.files.OpenLogs(x.name, s.Token)
-		if err != nil && errkind.Of(err) != errkind.NotFound {
+		files, err := x.logs.open(ctx, &x.job, s.Token)
+		if k := errkind.Of(err); err != nil && k != errkind.NotFound && k != errkind.Conflict {
 			return fmt.Errorf("logs of subjob %v of job %s: %w", s.Token, x.name, err)
 		}
-		// Without files it has not begun, or never will.
+		// Without files it has not begun, or never will, or it runs on another machine (Conflict).
 		err = copyLogs(files, p, x.buf, x.tell)
 		closeAll(files)
 		if err != nil {

@@ -33,17 +33,40 @@ type Jobs interface {
 	Job(ctx context.Context, name job.ID) (status.Job, error)
 }
 
+// Elsewhere brings what subjobs on machines that have joined left to where Files have it.
+type Elsewhere interface {
+	// Machine is the machine that a subjob ran on; empty: this one.
+	Machine(t job.Token) job.NodeID
+	// Outputs brings every published output of a job that is missing here.
+	Outputs(ctx context.Context, j *status.Job) error
+	// Logs brings the logs of a subjob that is over, and reports whether there are any.
+	Logs(ctx context.Context, j *status.Job, t job.Token) (found bool, err error)
+}
+
 // Reader reads what is kept. Safe for concurrent use.
 type Reader struct {
 	files   Files // nil: nothing is kept
 	jobs    Jobs
 	watches *watches.Watches
 	inbox   *inbox.Inbox
+	// elsewhere is nil where no machine may join.
+	elsewhere Elsewhere
 }
 
 // New returns a reader of these files; if they are nil, nothing is kept.
 func New(files Files, jobs Jobs, w *watches.Watches, b *inbox.Inbox) *Reader {
-	return &Reader{files, jobs, w, b}
+	return &Reader{files: files, jobs: jobs, watches: w, inbox: b}
+}
+
+// Elsewhere has the reader show also what subjobs on other machines left. It is called before anything else, if at all.
+func (l *Reader) Elsewhere(e Elsewhere) { l.elsewhere = e }
+
+// machine is the machine that a subjob ran on; empty: this one.
+func (l *Reader) machine(t job.Token) job.NodeID {
+	if l.elsewhere == nil {
+		return ""
+	}
+	return l.elsewhere.Machine(t)
 }
 
 // LogFollow says what a follower of a job's logs wants.
@@ -91,8 +114,8 @@ func (l *Reader) Logs(ctx context.Context, name job.ID, token job.Token, tell fu
 			return err
 		}
 	}
-	files, err := l.files.OpenLogs(name, token)
-	if errkind.Of(err) == errkind.NotFound && silent(l.files, &j, token) {
+	files, err := l.open(ctx, &j, token)
+	if errkind.Of(err) == errkind.NotFound && l.machine(token) == "" && silent(l.files, &j, token) {
 		return nil
 	}
 	if err != nil {
@@ -104,6 +127,28 @@ func (l *Reader) Logs(ctx context.Context, name job.ID, token job.Token, tell fu
 		return fmt.Errorf("copy the logs of subjob %v of job %s: %w", token, name, err)
 	}
 	return nil
+}
+
+// open opens the logs of a subjob; those of one that is over on another machine are brought first. NotFound: there are none. Conflict: it
+// runs on another machine, and its logs are there.
+func (l *Reader) open(ctx context.Context, j *status.Job, token job.Token) ([]io.ReadSeekCloser, error) {
+	files, err := l.files.OpenLogs(j.Name, token)
+	at := l.machine(token)
+	if errkind.Of(err) != errkind.NotFound || at == "" {
+		return files, err
+	}
+	if slices.ContainsFunc(j.History, func(s status.Subjob) bool { return s.Token == token && s.Running }) {
+		return nil, errkind.Errorf(errkind.Conflict, "it runs on machine %s, where its logs are until it has ended: ask again then, or "+
+			"follow them, which waits for that", at)
+	}
+	found, err := l.elsewhere.Logs(ctx, j, token)
+	if err != nil {
+		return nil, errkind.Errorf(errkind.Of(err), "machine %s: %w", at, err)
+	}
+	if !found {
+		return nil, errkind.Errorf(errkind.NotFound, "machine %s has brought none, or they are older than what is kept", at)
+	}
+	return l.files.OpenLogs(j.Name, token)
 }
 
 // silent reports whether a subjob without logs has run and wrote nothing.
@@ -171,7 +216,13 @@ func (l *Reader) Outputs(ctx context.Context, name job.ID) ([]status.Output, err
 	if err != nil {
 		return nil, err
 	}
-	list, err := l.files.Outputs(name)
+	if l.elsewhere != nil {
+		err = l.elsewhere.Outputs(ctx, &j)
+	}
+	var list []status.Output
+	if err == nil {
+		list, err = l.files.Outputs(name)
+	}
 	if err != nil {
 		return nil, errkind.Errorf(errkind.Of(err), "outputs of job %s: %w", name, err)
 	}

@@ -23,6 +23,7 @@ import (
 	"sluice.dev/sluice/internal/edge/tape"
 	"sluice.dev/sluice/internal/host/agents"
 	"sluice.dev/sluice/internal/host/archivist"
+	"sluice.dev/sluice/internal/host/gather"
 	"sluice.dev/sluice/internal/host/heap"
 	"sluice.dev/sluice/internal/host/inbox"
 	"sluice.dev/sluice/internal/host/machine"
@@ -73,6 +74,7 @@ type Parts struct {
 	Views     *pages.Views
 	Watches   *watches.Watches
 	Workdirs  *workdirs.Keeper
+	Gather    *gather.Gatherer // nil: no machine may join
 }
 
 // Loop drives the actors of one journal. No effect leaves before the facts of its step are durable; what the journal did not take is kept
@@ -420,6 +422,7 @@ func (l *Loop) tellObservers() {
 			f := &l.turn.out.Facts[i]
 			l.to.Observer.Fact(s.now, f)
 			l.to.Workdirs.Fact(f)
+			l.to.Gather.Fact(f)
 			l.to.Agents.Fact(f)
 		}
 		l.to.Workdirs.Tidy(s.now)

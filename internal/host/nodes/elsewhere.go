@@ -1,6 +1,8 @@
 package nodes
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	"sluice.dev/sluice/internal/core/errkind"
@@ -39,6 +41,15 @@ func (d Directory) Elsewhere(slice job.SliceID) bool {
 	owner, _, _ := strings.Cut(string(slice), "/")
 	at, err := d.elsewhere(job.NodeID(owner))
 	return at != nil || err != nil
+}
+
+// Maker is the machine that made a subjob's token; empty: this one.
+func (d Directory) Maker(t job.Token) job.NodeID {
+	number := node.NumberOf(t)
+	if d.Others == nil || number < len(d.Own) {
+		return ""
+	}
+	return cmp.Or(d.Others.Named(number), job.NodeID(fmt.Sprintf("number %d, which was removed", number)))
 }
 
 // OfSlice are the nodes that may have a slice: all of this machine for no slice. The error says why a machine elsewhere can't be asked.

@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/process/folders"
 	"sluice.dev/sluice/internal/host"
+	"sluice.dev/sluice/internal/host/gather"
 )
 
 // maxWorkdir is the largest packed work directory that is stored, in bytes.
@@ -55,6 +56,9 @@ type files struct {
 func (f *files) PutWorkdir(tarGz []byte) (executor.Workdir, error) {
 	return f.executor.PutWorkdir(tarGz, maxWorkdir)
 }
+
+// Gathered implements host.Gathers.
+func (f *files) Gathered() gather.Store { return f.executor.Remote }
 
 // Outputs implements Files.
 func (f *files) Outputs(name job.ID) ([]status.Output, error) {
