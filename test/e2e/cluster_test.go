@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -136,4 +137,9 @@ func TestWhoMayNotJoin(t *testing.T) {
 	c.until("it is closed", func() bool { return c.node("m1").State == "closed" })
 	c.must("nodes", "undrain", "m1")
 	c.until("it is ready", func() bool { return c.node("m1").State == "ready" })
+	for what, d := range map[string]*daemon{"the head": c.daemon, "the machine": m} {
+		if d.end(syscall.SIGTERM); !d.cmd.ProcessState.Success() {
+			t.Errorf("%s does not end well: %s", what, d.log)
+		}
+	}
 }

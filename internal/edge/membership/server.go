@@ -67,10 +67,13 @@ func Listen(addr string, o HeadOptions) (*Server, error) {
 // Addr is the address taken: with the port, where 0 was asked for.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Close gives the address back without serving.
+// Close gives the address back without serving. After Serve it does nothing.
 func (s *Server) Close() error {
 	s.stop()
-	return s.listener.Close()
+	if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 // Serve answers until ctx is done, then lets open calls end for a few seconds. It returns nil after such an end. Links end only with their
