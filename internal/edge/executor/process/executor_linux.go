@@ -104,7 +104,7 @@ func New(o Options) (*Executor, error) {
 }
 
 // StoreOwner reads the word by which a data directory's jobs are named in the store, or makes one: machines that join its daemon put what
-// their subjobs leave under it (Options.Owner).
+// their subjobs leave under it (Options.Owner). A directory is no data directory before a daemon has made it one: call it after that.
 func StoreOwner(dataDir string) (string, error) { return artifacts.Owner(dataDir) }
 
 // probeIsolation has the supervisor find out what can hold processes together here, again if it is killed meanwhile.
