@@ -6,7 +6,6 @@ package gather
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -21,7 +20,8 @@ import (
 // Store has what subjobs on other machines left. Each call may be repeated, and changes nothing for a job whose files were cleared for a
 // later life than j's. Safe for concurrent use.
 type Store interface {
-	// Output makes sure that the output of a committed subjob, for units and by a member that o names, is in its place. Corrupt: it is lost.
+	// Output makes sure that the output of a committed subjob, for units and by a member that o names, is in its place. Corrupt: it is
+	// lost.
 	Output(ctx context.Context, j *status.Job, o status.Output) error
 	// Logs makes sure that the logs of a subjob that is over are in their place, and reports whether there are any.
 	Logs(ctx context.Context, j *status.Job, t job.Token) (found bool, err error)
@@ -239,26 +239,33 @@ func (g *Gatherer) bring(name job.ID, n *news) (again bool) {
 	if errkind.Of(err) == errkind.NotFound {
 		return false // it was forgotten, and its files with it
 	}
-	var errs []error
+	errs := []error{err}
 	if err == nil {
 		for i := range j.History {
 			if s := &j.History[i]; !s.Running && g.heard(n, s) {
-				errs = append(errs, g.settle(g.ctx, &j, s))
+				errs = append(errs, g.settle(g.ctx, &j, s)...)
 			}
 		}
-		err = errors.Join(append(errs, g.checkpoints(g.ctx, &j, n.all))...)
+		errs = append(errs, g.checkpoints(g.ctx, &j, n.all))
 	}
+	for _, err := range errs {
+		again = g.failed(name, err) || again
+	}
+	return again
+}
+
+// failed logs an error, and reports whether to try again. Of what a person must mend who asks for it is told so too.
+func (g *Gatherer) failed(name job.ID, err error) (again bool) {
 	if err == nil || g.ctx.Err() != nil {
 		return false
 	}
-	switch errkind.Of(err) {
-	case errkind.Corrupt, errkind.Invalid, errkind.Denied: // a person must do something; who asks for it is told so
+	switch k := errkind.Of(err); {
+	case k == errkind.Corrupt || k == errkind.Invalid || k == errkind.Denied:
 		g.log.Error("what subjobs on other machines left is not to be had", "job", string(name), "error", err)
 		return false
-	case errkind.Unavailable:
-		return true // the loop is busy, or the store away
+	case k != errkind.Unavailable: // the loop is busy, or the store away: it passes
+		g.log.Warn("what subjobs on other machines left could not be brought; trying again", "job", string(name), "error", err)
 	}
-	g.log.Warn("what subjobs on other machines left could not be brought; trying again", "job", string(name), "error", err)
 	return true
 }
 
@@ -292,12 +299,11 @@ func published(j *status.Job, s *status.Subjob) bool {
 }
 
 // settle brings what one subjob that is over has left, and removes from the store what then nobody needs.
-func (g *Gatherer) settle(ctx context.Context, j *status.Job, s *status.Subjob) error {
+func (g *Gatherer) settle(ctx context.Context, j *status.Job, s *status.Subjob) (errs []error) {
 	counts := published(j, s)
 	if !counts && (s.Outcome == status.Publishing || !s.Committed.Empty() && s.Outcome != status.Skipped) {
 		return nil // it counts, and is not published yet: then there is news again
 	}
-	var errs []error
 	for _, p := range g.parts(s) {
 		var err error
 		if counts {
@@ -311,7 +317,7 @@ func (g *Gatherer) settle(ctx context.Context, j *status.Job, s *status.Subjob) 
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 func (g *Gatherer) output(ctx context.Context, j *status.Job, s *status.Subjob, p part) error {

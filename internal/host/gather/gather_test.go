@@ -229,6 +229,36 @@ func TestWhatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
+// TestOneLostOutputHoldsUpNoOther: what can be had of a job is brought, and tried again, though another output of it is lost.
+func TestOneLostOutputHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost, late := token(2, 1), token(3, 1)
+		f := &fake{jobs: map[job.ID]status.Job{"j": {Name: "j", History: []status.Subjob{over(lost, 0, 5), over(late, 5, 6)},
+			Published: job.Ranges{{From: 0, To: 6}}}}}
+		tries := 0
+		f.fail = func(what string) error {
+			switch {
+			case strings.Contains(what, lost.String()):
+				return errkind.Errorf(errkind.Corrupt, "it is damaged")
+			case tries < 2:
+				tries++
+				return errkind.Errorf(errkind.Unavailable, "not now")
+			}
+			return nil
+		}
+		g := New(machine, slog.New(slog.DiscardHandler))
+		g.Serve(f, f)
+		defer g.Close()
+		g.Fact(fact(protocol.OutputPublished, "j", lost))
+		g.Fact(fact(protocol.OutputPublished, "j", late))
+		time.Sleep(mostRest)
+		synctest.Wait()
+		if did := f.take(); len(did) != 3 || !strings.Contains(did[2], "output j "+late.String()) {
+			t.Errorf("it did %v", did)
+		}
+	})
+}
+
 // TestAStartLooksThroughWhatTheJournalHas: what a snapshot and the facts behind it say of subjobs elsewhere is brought once the daemon is
 // up, except of jobs that have left memory; what leaves it later is brought all the same.
 func TestAStartLooksThroughWhatTheJournalHas(t *testing.T) {
@@ -241,7 +271,8 @@ func TestAStartLooksThroughWhatTheJournalHas(t *testing.T) {
 				Published: job.Ranges{{From: 0, To: 6}}}
 		}
 		elsewhere := protocol.Past{Claim: protocol.Claim{Token: token(2, 1)}}
-		gang := protocol.Past{Claim: protocol.Claim{Token: token(1, 1), Sale: protocol.Sale{Members: []protocol.Member{{Token: token(2, 1)}}}}}
+		gang := protocol.Past{Claim: protocol.Claim{Token: token(1, 1)}}
+		gang.Members = []protocol.Member{{Token: token(2, 1)}}
 		kept("a", elsewhere)
 		kept("b", protocol.Past{Claim: protocol.Claim{Token: token(1, 1)}})
 		kept("c", elsewhere)
