@@ -11,7 +11,6 @@ import (
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
-	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/inventory"
 	"sluice.dev/sluice/internal/edge/journal"
@@ -41,7 +40,6 @@ type daemon struct {
 	opts     Options
 	observer *observe.Observer
 	clock    loop.Clock
-	started  quantity.Instant
 
 	set      actor.Set
 	nodes    nodes.Nodes
@@ -74,7 +72,7 @@ func newDaemon(o Options) *daemon {
 	for i := range d.set.Nodes {
 		d.nodes = append(d.nodes, d.set.Nodes[i].ID)
 	}
-	d.started = d.clock.Now()
+	d.clock.Now() // it starts
 	d.observer = observe.New(observe.Options{Log: o.Log, HistoryFor: o.HistoryFor})
 	d.inbox = inbox.New(func(l inbox.Lane, dropped uint64) {
 		o.Log.Warn("the daemon gets more messages than it can take, and drops the newest; what they said is said again",
@@ -206,12 +204,12 @@ func (d *daemon) openTape() error {
 	if err != nil {
 		return err
 	}
-	boot := d.started.Time().Format("20060102T150405.000000000")
+	boot := d.clock.Started().Time().Format("20060102T150405.000000000")
 	for slices.Contains(boots, boot) {
 		boot += "x" // the clock did not advance between two boots
 	}
 	d.tape = tape.NewWriter(dir, tape.Header{
-		Boot: boot, Version: d.opts.About.Version, Commit: d.opts.About.Commit, Started: d.started, Config: d.opts.Config,
+		Boot: boot, Version: d.opts.About.Version, Commit: d.opts.About.Commit, Started: d.clock.Started(), Config: d.opts.Config,
 	}, d.opts.Tape, func(err error) { d.opts.Log.Warn("tape", "error", err) })
 	return nil
 }

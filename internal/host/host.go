@@ -81,17 +81,17 @@ func open(ctx context.Context, o Options, joined bool) (*Host, error) {
 		return nil, errors.Join(d.space.Failed(err, d.dir != nil), d.close())
 	}
 	p := pages.New(d.inbox, d.views, d.archivist, d.watches, d.observer, o.Actors, d.machine.Full, o.DataDir)
-	read := logs.New(files, p, d.watches, d.inbox)
+	var elsewhere logs.Elsewhere
 	if g, ok := files.(Gathers); ok && d.gather != nil {
 		d.gather.Serve(g.Gathered(), p)
-		read.Elsewhere(d.gather)
+		elsewhere = d.gather
 	} else {
 		d.gather.Close() // nothing is kept here of what others leave
 	}
 	return &Host{
 		Sender:   requests.New(d.inbox, d.calls, d.trouble, d.space, d.directory(), d.remote, files),
 		Pages:    p,
-		Reader:   read,
+		Reader:   logs.New(files, elsewhere, p, d.watches, d.inbox),
 		API:      agents.NewAPI(d.agents, p, d.inbox),
 		watching: d.watches,
 		daemon:   d,
@@ -135,7 +135,7 @@ func (h *Host) About(ctx context.Context) (status.About, error) {
 		a := d.opts.About
 		a.Go, a.Node, a.DataDir = runtime.Version(), d.opts.Machine, d.opts.DataDir
 		a.Isolation, a.Inventory = d.executor.Isolation(), d.opts.Inventory.Describe()
-		a.Started, a.Uptime = d.started, now.Sub(d.started)
+		a.Started, a.Uptime = d.clock.Started(), now.Sub(d.clock.Started())
 		a.JournalBytes, _ = d.journal.Size()
 		a.JournalSeq = d.loop.Position().Seq
 		a.Trouble, a.Nodes = d.text(), slices.Clone([]job.NodeID(d.nodes))

@@ -22,7 +22,7 @@ const followEvery = 200 * time.Millisecond
 //
 // It returns nil at that end alone. tell must not keep a piece's data.
 func (l *Reader) Follow(ctx context.Context, name job.ID, f LogFollow, tell func(LogPiece) error) error {
-	if l.files == nil {
+	if l.kept.Files == nil {
 		return errNoLogs()
 	}
 	x := &follower{logs: l, name: name, want: f, tell: tell, at: map[job.Token]*LogPosition{}, buf: make([]byte, followChunk)}
@@ -136,7 +136,7 @@ func (x *follower) copy(ctx context.Context) error {
 		if p.Over {
 			continue
 		}
-		files, err := x.logs.open(ctx, &x.job, s.Token)
+		files, err := x.logs.kept.open(ctx, &x.job, s.Token)
 		if k := errkind.Of(err); err != nil && k != errkind.NotFound && k != errkind.Conflict {
 			return fmt.Errorf("logs of subjob %v of job %s: %w", s.Token, x.name, err)
 		}

@@ -45,28 +45,21 @@ type Elsewhere interface {
 
 // Reader reads what is kept. Safe for concurrent use.
 type Reader struct {
-	files   Files // nil: nothing is kept
+	kept    kept
 	jobs    Jobs
 	watches *watches.Watches
 	inbox   *inbox.Inbox
-	// elsewhere is nil where no machine may join.
-	elsewhere Elsewhere
 }
 
-// New returns a reader of these files; if they are nil, nothing is kept.
-func New(files Files, jobs Jobs, w *watches.Watches, b *inbox.Inbox) *Reader {
-	return &Reader{files: files, jobs: jobs, watches: w, inbox: b}
+// kept are the files here, and those elsewhere that are brought here.
+type kept struct {
+	Files               // nil: nothing is kept
+	elsewhere Elsewhere // nil: no machine may join
 }
 
-// Elsewhere has the reader show also what subjobs on other machines left. It is called before anything else, if at all.
-func (l *Reader) Elsewhere(e Elsewhere) { l.elsewhere = e }
-
-// machine is the machine that a subjob ran on; empty: this one.
-func (l *Reader) machine(t job.Token) job.NodeID {
-	if l.elsewhere == nil {
-		return ""
-	}
-	return l.elsewhere.Machine(t)
+// New returns a reader of these files; if they are nil, nothing is kept. e is nil where no machine may join.
+func New(files Files, e Elsewhere, jobs Jobs, w *watches.Watches, b *inbox.Inbox) *Reader {
+	return &Reader{kept{files, e}, jobs, w, b}
 }
 
 // LogFollow says what a follower of a job's logs wants.
@@ -102,7 +95,7 @@ const followChunk = 64 << 10
 // Logs sends what a subjob wrote until now: stdout, then stderr; a zero token means the latest subjob. tell must not keep a piece's data.
 // An error of kind NotFound names what there is instead.
 func (l *Reader) Logs(ctx context.Context, name job.ID, token job.Token, tell func(LogPiece) error) error {
-	if l.files == nil {
+	if l.kept.Files == nil {
 		return errNoLogs()
 	}
 	j, err := l.jobs.Job(ctx, name)
@@ -114,8 +107,8 @@ func (l *Reader) Logs(ctx context.Context, name job.ID, token job.Token, tell fu
 			return err
 		}
 	}
-	files, err := l.open(ctx, &j, token)
-	if errkind.Of(err) == errkind.NotFound && l.machine(token) == "" && silent(l.files, &j, token) {
+	files, err := l.kept.open(ctx, &j, token)
+	if errkind.Of(err) == errkind.NotFound && l.kept.machine(token) == "" && silent(l.kept, &j, token) {
 		return nil
 	}
 	if err != nil {
@@ -131,8 +124,8 @@ func (l *Reader) Logs(ctx context.Context, name job.ID, token job.Token, tell fu
 
 // open opens the logs of a subjob; those of one that is over on another machine are brought first. NotFound: there are none. Conflict: it
 // runs on another machine, and its logs are there.
-func (l *Reader) open(ctx context.Context, j *status.Job, token job.Token) ([]io.ReadSeekCloser, error) {
-	files, err := l.files.OpenLogs(j.Name, token)
+func (l *kept) open(ctx context.Context, j *status.Job, token job.Token) ([]io.ReadSeekCloser, error) {
+	files, err := l.OpenLogs(j.Name, token)
 	at := l.machine(token)
 	if errkind.Of(err) != errkind.NotFound || at == "" {
 		return files, err
@@ -148,7 +141,25 @@ func (l *Reader) open(ctx context.Context, j *status.Job, token job.Token) ([]io
 	if !found {
 		return nil, errkind.Errorf(errkind.NotFound, "machine %s has brought none, or they are older than what is kept", at)
 	}
-	return l.files.OpenLogs(j.Name, token)
+	return l.OpenLogs(j.Name, token)
+}
+
+// machine is the machine that a subjob ran on; empty: this one.
+func (l *kept) machine(t job.Token) job.NodeID {
+	if l.elsewhere == nil {
+		return ""
+	}
+	return l.elsewhere.Machine(t)
+}
+
+// outputs lists the folders of a job's committed subjobs, those of other machines too.
+func (l *kept) outputs(ctx context.Context, j *status.Job) ([]status.Output, error) {
+	if l.elsewhere != nil {
+		if err := l.elsewhere.Outputs(ctx, j); err != nil {
+			return nil, err
+		}
+	}
+	return l.Outputs(j.Name)
 }
 
 // silent reports whether a subjob without logs has run and wrote nothing.
@@ -209,20 +220,14 @@ func copyLogs(files []io.ReadSeekCloser, at *LogPosition, buf []byte, tell func(
 // that is published, without overlap; skipped units are not among them. A range in which nothing was written has no path, since no folder
 // is made for it. What the further members of a gang wrote follows in their order.
 func (l *Reader) Outputs(ctx context.Context, name job.ID) ([]status.Output, error) {
-	if l.files == nil {
+	if l.kept.Files == nil {
 		return nil, errkind.Errorf(errkind.Unsupported, "this daemon keeps no outputs")
 	}
 	j, err := l.jobs.Job(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if l.elsewhere != nil {
-		err = l.elsewhere.Outputs(ctx, &j)
-	}
-	var list []status.Output
-	if err == nil {
-		list, err = l.files.Outputs(name)
-	}
+	list, err := l.kept.outputs(ctx, &j)
 	if err != nil {
 		return nil, errkind.Errorf(errkind.Of(err), "outputs of job %s: %w", name, err)
 	}

@@ -11,7 +11,12 @@ import (
 type Clock struct {
 	last quantity.Instant
 	read time.Time
+	// started is the first reading.
+	started quantity.Instant
 }
+
+// Started is when the clock was first read, which is when the daemon began; 0 before that.
+func (c *Clock) Started() quantity.Instant { return c.started }
 
 // Now is the time.
 func (c *Clock) Now() quantity.Instant {
@@ -19,6 +24,9 @@ func (c *Clock) Now() quantity.Instant {
 	w := quantity.At(t)
 	if w < c.last {
 		w = c.last.Add(max(0, t.Sub(c.read))) // Sub uses the monotonic reading
+	}
+	if c.started == 0 {
+		c.started = w
 	}
 	c.last, c.read = w, t
 	return w

@@ -56,7 +56,7 @@ func New(o Options) (*Executor, error) {
 	}
 	e := &Executor{o: o, s: folders.Layout(o.DataDir), originals: workdirs.New(folders.Layout(o.DataDir).In("unpacked")),
 		box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}, underway: map[underway]bool{}}
-	e.bootID, e.past.Most = o.BootID, max(1, o.Retain.Settled)
+	e.past.Most = max(1, o.Retain.Settled)
 	e.after = aftermath.Node{DataDir: o.DataDir, BootID: o.BootID, Names: &syncs.Shared{Path: e.s.In("runs")}, Now: o.now, Log: o.Logger}
 	e.over, e.rooms.Runs = make(chan over, waitingRemovals), e.s.In("runs")
 	e.pool.Program, e.pool.Runs = o.ShimPath, e.s.In("runs")

@@ -97,16 +97,16 @@ func (e *Executor) readBoot() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	e.cut = strings.TrimSpace(string(last)) != e.bootID
+	e.cut = strings.TrimSpace(string(last)) != e.o.BootID
 	return err
 }
 
 // writeBoot records that all run directories, present and future, are of this boot of the machine or were looked at under it.
 func (e *Executor) writeBoot() error {
-	if last, err := os.ReadFile(e.s.In(bootFile)); err == nil && string(last) == e.bootID+"\n" {
+	if last, err := os.ReadFile(e.s.In(bootFile)); err == nil && string(last) == e.o.BootID+"\n" {
 		return nil
 	}
-	return shim.WriteFile(e.s.In(bootFile), []byte(e.bootID+"\n"), 0o600)
+	return shim.WriteFile(e.s.In(bootFile), []byte(e.o.BootID+"\n"), 0o600)
 }
 
 // bootFile names the boot of the machine under which run directories were last looked at.
@@ -136,7 +136,7 @@ func (e *Executor) find(ctx context.Context, token job.Token) (f *executor.Found
 	switch {
 	case err == nil:
 		r.control.restore(c)
-	case !aftermath.Damaged(err) && !l.Outlived(e.bootID):
+	case !aftermath.Damaged(err) && !l.Outlived(e.o.BootID):
 		return nil, err
 	}
 	f = &executor.Found{Found: protocol.Found{Token: token, Job: l.Job, Slice: e.o.Present(l.Slice)}, Witness: l.Witness}

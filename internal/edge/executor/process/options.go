@@ -46,8 +46,6 @@ type Options struct {
 	// User returns the user that a queue's subjobs run as. Nil: all as the daemon's own user (single-user mode). An error refuses the
 	// start.
 	User func(queue string) (*shim.User, error)
-	// Env is put before the job's own environment; PATH and HOME have defaults.
-	Env []string
 	// Limits of every subjob: 8192 processes and threads, 64 GiB of scratch in a million files. Negative: no limit.
 	Limits shim.Limits
 	// SharedTmp leaves subjobs the machine's /tmp and /dev/shm, where they could have their own.

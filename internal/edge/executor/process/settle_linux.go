@@ -146,7 +146,7 @@ func (e *Executor) publish(dir shim.Dir, l *shim.Lease, committed job.Range) err
 	path := e.s.Member(l.Job, committed, l.Member)
 	if l.Member == 0 { // of a gang the first member's checkpoint is the job's
 		path = e.s.Output(l.Job, committed)
-		moved, err := folders.Move(dir.Checkpoint(), e.s.Checkpoint(l.Job, l.Token), 0o711, l.Outlived(e.bootID))
+		moved, err := folders.Move(dir.Checkpoint(), e.s.Checkpoint(l.Job, l.Token), 0o711, l.Outlived(e.o.BootID))
 		if err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (e *Executor) publish(dir shim.Dir, l *shim.Lease, committed job.Range) err
 			return err
 		}
 	}
-	if _, err := folders.Move(dir.Output(), path, 0o700, l.Outlived(e.bootID)); err != nil {
+	if _, err := folders.Move(dir.Output(), path, 0o700, l.Outlived(e.o.BootID)); err != nil {
 		return err
 	}
 	return e.moveLogs(dir, l)
@@ -192,7 +192,7 @@ func (e *Executor) keep(dir shim.Dir, l *shim.Lease) error {
 	any := false
 	if e.o.Retain.Lost > 0 {
 		for name, from := range map[string]string{"output": dir.Output(), "checkpoint": dir.Checkpoint()} {
-			moved, err := folders.Move(from, filepath.Join(e.s.Kept(l.Job, l.Token), name), 0o700, l.Outlived(e.bootID))
+			moved, err := folders.Move(from, filepath.Join(e.s.Kept(l.Job, l.Token), name), 0o700, l.Outlived(e.o.BootID))
 			if err != nil { // nothing depends on it: it is removed with its run directory
 				e.o.Logger.Warn("what a subjob left that does not count is not kept", "subjob", l.Token.String(), "err", err)
 			}

@@ -160,7 +160,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 	l := shim.Lease{
 		Part: executor.Part{Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Kind: spec.Kind, Range: w.Range,
 			Member: w.Plan.Member, Members: w.Plan.Members, Total: spec.Total, Grid: spec.Grid},
-		Start: w.Start, End: w.End, Anchor: shim.AnchorAt(o.now()), BootID: r.e.bootID, Grace: spec.Launch.Grace, Asked: r.asked,
+		Start: w.Start, End: w.End, Anchor: shim.AnchorAt(o.now()), BootID: r.e.o.BootID, Grace: spec.Launch.Grace, Asked: r.asked,
 		Unpacked: r.unpacked, Copied: r.copied, Free: shim.FreeAt(o.DataDir, user),
 		Program: executor.Program{WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore, Command: spec.Launch.Command,
 			WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Umask: spec.Launch.Umask, Base: r.base, Resume: resume},
@@ -178,22 +178,21 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 	if option != nil {
 		own = slices.Concat(own, option.Env) // of two entries of one name the last counts
 	}
-	l.Env = environment(o.Env, own, &l, r.dir, memory, strings.Join(devices, ","))
+	l.Env = environment(own, &l, r.dir, memory, strings.Join(devices, ","))
 	if option != nil {
 		l.Env = append(l.Env, "SLUICE_OPTION="+option.Name)
 	}
 	return l
 }
 
-// environment is the whole of the command's environment: the daemon's choice, the job's own, and the contract's, which
-// nobody overrides.
-func environment(base, own []string, l *shim.Lease, dir shim.Dir, memory quantity.Amount, devices string) []string {
+// environment is the whole of the command's environment: the job's own, and the contract's, which nobody overrides.
+func environment(own []string, l *shim.Lease, dir shim.Dir, memory quantity.Amount, devices string) []string {
 	home := os.Getenv("HOME")
 	if l.User != nil || home == "" {
 		home = l.WorkDir
 	}
 	env := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + home, "TMPDIR=" + dir.Tmp()}
-	for _, e := range append(append([]string(nil), base...), own...) {
+	for _, e := range own {
 		if !strings.HasPrefix(e, "SLUICE_") && !strings.HasPrefix(e, "CUDA_VISIBLE_DEVICES=") {
 			env = append(env, e)
 		}

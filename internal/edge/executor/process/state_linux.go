@@ -32,9 +32,8 @@ type Executor struct {
 
 	health health
 
-	// after is shared by the ends of all subjobs, bootID names this boot of the machine.
-	after  aftermath.Node
-	bootID string
+	// after is shared by the ends of all subjobs.
+	after aftermath.Node
 	// cut: the machine was rebooted since run directories were last looked at. Used by Find alone.
 	cut bool
 	// over are settled run directories that wait to be removed.

@@ -70,11 +70,3 @@ func (a *Artifacts) FetchLogs(ctx context.Context, j job.ID, t job.Token, into s
 	}
 	return true, a.unpack(ctx, n.Refs[logsRole], into, nil, max(o.Size, mostHollow))
 }
-
-// Settled removes the logs of a subjob of another machine, and everything else if nothing of it counts.
-func (a *Artifacts) Settled(ctx context.Context, j job.ID, t job.Token, counts bool) error {
-	if counts {
-		return a.Drop(ctx, j, t, logsRole)
-	}
-	return a.Drop(ctx, j, t, logsRole, outputRole, checkpointRole)
-}

@@ -125,14 +125,6 @@ func (a *Artifacts) Extract(id, into string, u *shim.User) error {
 	return err
 }
 
-// owner returns a user as the owner of unpacked files.
-func owner(u *shim.User) *tree.Owner {
-	if u == nil {
-		return nil
-	}
-	return &tree.Owner{UID: int(u.UID), GID: int(u.GID)}
-}
-
 // PruneWork removes stored work directories that no job needs by keep, and then everything in the store without a name. Those younger
 // than an hour stay: their job may be about to be accepted. What the store of a guest has is its owner's to remove.
 func (a *Artifacts) PruneWork(keep func(id string) bool) error {
