@@ -193,7 +193,11 @@ func (x *RenewRequest) GetRequest() []byte {
 }
 
 type SettingsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The start of the machine's daemon that asks, and those before it, the latest last, back to one that was answered; opaque. A machine
+	// whose last answered start is none of these has data of an older copy: PERMISSION_DENIED.
+	Start         string   `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
+	Before        []string `protobuf:"bytes,2,rep,name=before,proto3" json:"before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -226,6 +230,20 @@ func (x *SettingsRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use SettingsRequest.ProtoReflect.Descriptor instead.
 func (*SettingsRequest) Descriptor() ([]byte, []int) {
 	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SettingsRequest) GetStart() string {
+	if x != nil {
+		return x.Start
+	}
+	return ""
+}
+
+func (x *SettingsRequest) GetBefore() []string {
+	if x != nil {
+		return x.Before
+	}
+	return nil
 }
 
 // SettingsResponse is what is the same for the machine's whole node. A field that is not set has the default of the machine's build.
@@ -441,7 +459,9 @@ type Hello struct {
 	Oldest uint32 `protobuf:"varint,1,opt,name=oldest,proto3" json:"oldest,omitempty"`
 	Newest uint32 `protobuf:"varint,2,opt,name=newest,proto3" json:"newest,omitempty"`
 	// The build, for people.
-	Build         string `protobuf:"bytes,3,opt,name=build,proto3" json:"build,omitempty"`
+	Build string `protobuf:"bytes,3,opt,name=build,proto3" json:"build,omitempty"`
+	// Of a machine: the start of its daemon that its head has answered last.
+	Start         string `protobuf:"bytes,4,opt,name=start,proto3" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -493,6 +513,13 @@ func (x *Hello) GetNewest() uint32 {
 func (x *Hello) GetBuild() string {
 	if x != nil {
 		return x.Build
+	}
+	return ""
+}
+
+func (x *Hello) GetStart() string {
+	if x != nil {
+		return x.Start
 	}
 	return ""
 }
@@ -574,8 +601,10 @@ const file_sluice_v1alpha1_cluster_proto_rawDesc = "" +
 	"\x04root\x18\x02 \x01(\fR\x04root\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\rR\x06number\"(\n" +
 	"\fRenewRequest\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\fR\arequest\"\x11\n" +
-	"\x0fSettingsRequest\"\xde\x01\n" +
+	"\arequest\x18\x01 \x01(\fR\arequest\"?\n" +
+	"\x0fSettingsRequest\x12\x14\n" +
+	"\x05start\x18\x01 \x01(\tR\x05start\x12\x16\n" +
+	"\x06before\x18\x02 \x03(\tR\x06before\"\xde\x01\n" +
 	"\x10SettingsResponse\x12\x12\n" +
 	"\x04zone\x18\x01 \x01(\tR\x04zone\x123\n" +
 	"\ahorizon\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\ahorizon\x12\x1c\n" +
@@ -589,11 +618,12 @@ const file_sluice_v1alpha1_cluster_proto_rawDesc = "" +
 	"\x05Frame\x12,\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.sluice.v1alpha1.HelloR\x05hello\x12\x1a\n" +
 	"\bmessages\x18\x02 \x03(\fR\bmessages\x12)\n" +
-	"\x04beat\x18\x03 \x01(\v2\x15.sluice.v1alpha1.BeatR\x04beat\"M\n" +
+	"\x04beat\x18\x03 \x01(\v2\x15.sluice.v1alpha1.BeatR\x04beat\"c\n" +
 	"\x05Hello\x12\x16\n" +
 	"\x06oldest\x18\x01 \x01(\rR\x06oldest\x12\x16\n" +
 	"\x06newest\x18\x02 \x01(\rR\x06newest\x12\x14\n" +
-	"\x05build\x18\x03 \x01(\tR\x05build\"\x95\x01\n" +
+	"\x05build\x18\x03 \x01(\tR\x05build\x12\x14\n" +
+	"\x05start\x18\x04 \x01(\tR\x05start\"\x95\x01\n" +
 	"\x04Beat\x12.\n" +
 	"\x04sent\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04sent\x120\n" +
 	"\x05heard\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05heard\x12+\n" +

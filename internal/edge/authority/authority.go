@@ -89,7 +89,9 @@ type Machine struct {
 	// Number tells its tokens of subjobs from those of all others, also of a machine of the same name before it (node.Config.Number).
 	Number int `json:"number"`
 	// Key is the hash of its public key, in hexadecimal.
-	Key    string    `json:"key"`
+	Key string `json:"key"`
+	// Start is the last of its daemon that was answered; empty: none was.
+	Start  string    `json:"start,omitempty"`
 	Joined time.Time `json:"joined"`
 	// Removed is when it was; zero: it was not.
 	Removed time.Time `json:"removed,omitzero"`

@@ -176,9 +176,13 @@ func granted(j authority.Joined) *connect.Response[pb.JoinResponse] {
 }
 
 // Settings is part of stream.Calls.
-func (c *calls) Settings(ctx context.Context, _ *connect.Request[pb.SettingsRequest]) (*connect.Response[pb.SettingsResponse], error) {
+func (c *calls) Settings(ctx context.Context, r *connect.Request[pb.SettingsRequest]) (*connect.Response[pb.SettingsResponse], error) {
 	name, err := c.caller(ctx)
 	if err != nil {
+		return nil, answer(err)
+	}
+	if err := c.Authority.Started(name, r.Msg.GetStart(), r.Msg.GetBefore()); err != nil {
+		c.Log.Warn("a machine may not start", "machine", string(name), "why", err)
 		return nil, answer(err)
 	}
 	return connect.NewResponse(c.HeadOptions.Settings(name).toWire()), nil

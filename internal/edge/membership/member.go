@@ -65,6 +65,7 @@ type Invited struct {
 // Membership is a machine's in its cluster. Safe for concurrent use.
 type Membership struct {
 	options Options
+	starts  starts
 
 	mu    sync.Mutex
 	kept  kept // Joined is not nil, and not written to
@@ -393,23 +394,36 @@ type lastSettings struct {
 // Settings asks the head for those of this machine's node, and keeps them. While it can't be reached the last ones are good. Errors: what
 // the head has refused, Unavailable if it can't be reached and there are no last ones.
 func (m *Membership) Settings(ctx context.Context) (Settings, error) {
-	var answer *connect.Response[pb.SettingsResponse]
-	err := m.ask(ctx, func(ctx context.Context, c sluicev1alpha1connect.ClusterServiceClient) (err error) {
-		answer, err = c.Settings(ctx, connect.NewRequest(&pb.SettingsRequest{}))
-		return err
-	})
+	is, err := m.asked(ctx)
 	path := filepath.Join(m.options.Dir, settingsFile)
 	if err != nil {
 		return m.settingsOf(path, fmt.Errorf("ask for the settings of machine %s: %w", m.Name(), err))
 	}
-	data, err := proto.Marshal(answer.Msg)
+	data, err := proto.Marshal(is)
 	if err == nil {
 		err = writeFile(path, lastSettings{Version: fileVersion, Settings: data})
 	}
 	if err != nil {
 		return Settings{}, fmt.Errorf("keep the settings of this machine's node: %w", err)
 	}
-	return fromWire(answer.Msg), nil
+	return fromWire(is), nil
+}
+
+// asked asks the head for the settings, by which it hears of this start.
+func (m *Membership) asked(ctx context.Context) (*pb.SettingsResponse, error) {
+	start, before, err := m.starts.begin(m.options.Dir)
+	if err != nil {
+		return nil, err
+	}
+	var answer *connect.Response[pb.SettingsResponse]
+	err = m.ask(ctx, func(ctx context.Context, c sluicev1alpha1connect.ClusterServiceClient) (err error) {
+		answer, err = c.Settings(ctx, connect.NewRequest(&pb.SettingsRequest{Start: start, Before: before}))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Msg, m.starts.answer(m.options.Dir)
 }
 
 // settingsOf are the last ones, if the head was not reached.

@@ -28,6 +28,8 @@ type HeadOptions struct {
 	// Owns reports whether a token is of a machine (authority.Named, node.NumberOf): a message about another's token is dropped, since
 	// homes ask whose claim it names and not who speaks. It is called for each message. nil: all are, for tests alone.
 	Owns func(job.NodeID, job.Token) bool
+	// Start is the start of a machine's daemon that may link; nil: any may.
+	Start func(job.NodeID) string
 	// Build of this side, for people.
 	Build  string
 	Timing Timing
@@ -274,13 +276,27 @@ func (h *Head) Link(ctx context.Context, stream *connect.BidiStream[pb.Frame, pb
 	defer context.AfterFunc(h.ctx, func() { end(errStopping) })()
 	// Asked once more: Expel knew nothing of this call if the machine was removed just after it was asked first.
 	if _, err = h.options.Caller(ctx); err == nil {
-		err = s.run(ctx, served{stream, by}, func() error { return h.up(name, l) })
+		err = s.run(ctx, served{stream, by}, func() error {
+			if err := h.begun(name, s.other.Load()); err != nil {
+				return err
+			}
+			return h.up(name, l)
+		})
 		if errors.Is(err, context.Canceled) { // by the server, whose words say nothing
 			err = errHungUp
 		}
 	}
 	h.down(name, l, err)
 	return answer(err)
+}
+
+// begun refuses the link of a daemon whose start was not answered: it may have data of an older copy (authority.Started).
+func (h *Head) begun(name job.NodeID, hello *pb.Hello) error {
+	if h.options.Start == nil || hello.GetStart() == h.options.Start(name) {
+		return nil
+	}
+	return errkind.Errorf(errkind.Conflict, "machine %s has started anew and has not asked for its settings yet, or starts a second time "+
+		"elsewhere", name)
 }
 
 // enter notes a call, unless the head is closed. It waits for its hello in the place of an earlier one, which ends.

@@ -33,6 +33,8 @@ type MemberOptions struct {
 	Head string
 	// TLS says who the head must be, and who this machine is. It is asked each time the head is dialed, since certificates are renewed.
 	TLS func() (*tls.Config, error)
+	// Start is called before each dial: it says which start of the daemon this is, once the head has answered that; nil: none is said.
+	Start func(context.Context) (string, error)
 	// Build of this side, for people.
 	Build  string
 	Timing Timing
@@ -195,6 +197,15 @@ func (m *Member) once(ctx context.Context) (lasted time.Duration, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("this machine's certificate: %w", err)
 	}
+	start := ""
+	if m.options.Start != nil {
+		if start, err = m.options.Start(ctx); err != nil {
+			if errkind.Of(err) == errkind.Denied {
+				err = fmt.Errorf("%w: %w", errRefused, err)
+			}
+			return 0, err
+		}
+	}
 	// A transport for each call: one that waits for a peer that is gone would give the next call the same connection. It writes to its
 	// configuration, which a dial of the call before may still read.
 	dialed := &connections{dialer: net.Dialer{Timeout: m.options.Timing.Silence}}
@@ -210,6 +221,7 @@ func (m *Member) once(ctx context.Context) (lasted time.Duration, err error) {
 		connect.WithGRPC(), connect.WithReadMaxBytes(MaxFrame), connect.WithAcceptCompression("gzip", nil, nil))
 	stream := client.Link(call)
 	s := newSession(m.options.Timing, m.options.Build, m.take)
+	s.start = start
 	var linked time.Time
 	err = s.run(call, calling{stream, end, dialed}, func() error {
 		linked = time.Now()

@@ -187,7 +187,7 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 		Limits: shim.Limits{Processes: o.File.Subjobs.Processes, Scratch: int64(o.File.Subjobs.Scratch), Files: o.File.Subjobs.Files},
 		User:   func(queue string) (*shim.User, error) { return o.mapped(queue, single) },
 	})
-	link := stream.Join(stream.MemberOptions{Machine: m.Name(), Head: m.Head(), TLS: m.TLS, Build: o.Version, Log: o.Log})
+	link := stream.Join(stream.MemberOptions{Machine: m.Name(), Head: m.Head(), TLS: m.TLS, Start: m.Start, Build: o.Version, Log: o.Log})
 	var isolation string
 	h, err := host.OpenMember(ctx, host.Options{
 		DataDir: data, Machine: m.Name(), Actors: actors, Fabric: link, Inventory: inv, Ours: processes.Ours, Log: o.Log,
