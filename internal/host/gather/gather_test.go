@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -77,6 +78,13 @@ func (f *fake) ForgetCheckpoint(_ context.Context, j *status.Job, t job.Token) e
 		delete(f.checkpoints, t)
 	}
 	return err
+}
+
+// left are the checkpoints that there are.
+func (f *fake) left() map[job.Token]bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.checkpoints)
 }
 
 func (f *fake) Job(_ context.Context, name job.ID) (status.Job, error) {
@@ -190,14 +198,14 @@ func TestOldCheckpointsAreRemoved(t *testing.T) {
 		g.Fact(fact(protocol.OutputPublished, "j", chain[4]))
 		time.Sleep(every + every/2)
 		synctest.Wait()
-		if f.checkpoints[chain[0]] || !f.checkpoints[chain[1]] || !f.checkpoints[chain[2]] {
-			t.Errorf("after a failure there are %v", f.checkpoints)
+		if left := f.left(); left[chain[0]] || !left[chain[1]] || !left[chain[2]] {
+			t.Errorf("after a failure there are %v", left)
 		}
 		time.Sleep(3 * every)
 		synctest.Wait()
 		want := map[job.Token]bool{chain[3]: true, chain[4]: true}
-		if !reflect.DeepEqual(f.checkpoints, want) {
-			t.Errorf("there are %v, want %v", f.checkpoints, want)
+		if left := f.left(); !reflect.DeepEqual(left, want) {
+			t.Errorf("there are %v, want %v", left, want)
 		}
 	})
 }
