@@ -3,6 +3,8 @@ package e2e
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -103,6 +105,31 @@ func TestAMachineBurnsDown(t *testing.T) {
 	m.start()
 	c.done("counts")
 	c.once("counts", 300)
+}
+
+// TestAnOlderCopyOfAMachineIsRefused: its node would give numbers to subjobs that others have.
+func TestAnOlderCopyOfAMachineIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	m := c.takeIn("m1")
+	m.end(syscall.SIGTERM)
+	old := filepath.Join(m.dir, "old")
+	if out, err := exec.Command("cp", "-a", m.data, old).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	m.start()
+	c.submit(spec("counts", "items: {total: 30, perItem: 20ms, parallelism: 3}", each("sleep 0.02")))
+	c.done("counts")
+	m.end(syscall.SIGTERM)
+	now := m.data
+	m.data = old
+	for range 2 {
+		says(t, m.refused(), "m1 starts with an older copy of its data", "nodes remove m1")
+	}
+	m.data = now
+	m.start()
+	c.until("it is back", func() bool { return c.node("m1").State == "ready" })
+	c.once("counts", 30)
 }
 
 // TestWhoMayNotJoin is told why.

@@ -79,7 +79,8 @@ func openHead(o *Options, data string) (c *head, err error) {
 		return nil, err
 	}
 	c.links = stream.NewHead(stream.HeadOptions{
-		Caller: membership.Caller(c.authority, nil), Owns: membership.Owns(c.authority), Start: c.authority.Start, Build: o.Version, Log: o.Log,
+		Caller: membership.Caller(c.authority, nil), Owns: membership.Owns(c.authority), Start: c.authority.Start, Build: o.Version,
+		Log: o.Log,
 	})
 	return c, nil
 }
