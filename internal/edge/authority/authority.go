@@ -59,6 +59,7 @@ type Authority struct {
 
 	mu      sync.Mutex
 	members members
+	own     []job.NodeID // names of the head itself (Reserve)
 }
 
 // membersVersion is that of the members' file. Any change of what it means raises it, so that an earlier build, which would drop what it
@@ -124,6 +125,30 @@ func Open(dir string, now time.Time) (*Authority, error) {
 		return nil, err
 	}
 	return a, nil
+}
+
+// Reserve keeps the names that the head's nodes have and had from machines: names of slices begin with them, and facts by a name of before
+// are read as facts by the present one. Errors: Exists where a machine has joined by one that they have, also a machine that was removed,
+// since the head's zone goes on refusing its slices.
+func (a *Authority) Reserve(have, had []job.NodeID) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, m := range a.members.Machines {
+		if slices.Contains(have, m.Name) {
+			return errkind.Errorf(errkind.Exists, "a machine called %s has joined this cluster, so its head can't be called so: give it "+
+				"another name with --name", m.Name)
+		}
+	}
+	a.own = slices.Concat(have, had)
+	return nil
+}
+
+// free refuses a name that is the head's. Called with mu held.
+func (a *Authority) free(name job.NodeID) error {
+	if slices.Contains(a.own, name) {
+		return errkind.Errorf(errkind.Exists, "the head itself is, or was, called %s: give the machine another name with --name", name)
+	}
+	return nil
 }
 
 // begin makes the files of a new cluster, and returns the root's. The list of nobody comes first: with the root the directory is whole.

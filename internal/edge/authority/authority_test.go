@@ -102,6 +102,37 @@ func TestATokenIsGoodOnce(t *testing.T) {
 	refuses(t, err, errkind.Exists, "sluice nodes remove a")
 }
 
+// TestNamesOfTheHead: no machine may have one, and the head none that a machine has or had.
+func TestNamesOfTheHead(t *testing.T) {
+	dir := t.TempDir()
+	a := open(t, dir)
+	if err := a.Reserve([]job.NodeID{"rig", "rig-1"}, []job.NodeID{"old"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []job.NodeID{"rig", "rig-1", "old"} {
+		i := invite(t, a, "", t0)
+		_, err := a.Join(i.Secret(), name, newMachine(t, name).request, t0)
+		refuses(t, err, errkind.Exists, "give the machine another name with --name")
+		_, err = a.NewToken(name, time.Hour, t0)
+		refuses(t, err, errkind.Exists, "another name")
+		other := "not-" + name
+		if newMachine(t, other).join(t, a, i); !a.Has(other) {
+			t.Errorf("the token of who was called %s is used up", name)
+		}
+	}
+	if err := a.Remove("not-old", t0); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		have, had job.NodeID
+		taken     bool
+	}{{"not-rig", "x", true}, {"not-old", "x", true}, {"x", "not-rig", false}, {"rig", "x", false}} {
+		if err := open(t, dir).Reserve([]job.NodeID{c.have}, []job.NodeID{c.had}); c.taken != (errkind.Of(err) == errkind.Exists) {
+			t.Errorf("a head called %s, and %s before: %v", c.have, c.had, err)
+		}
+	}
+}
+
 func TestATokenThatIsNotGood(t *testing.T) {
 	a := open(t, t.TempDir())
 	m := newMachine(t, "a")

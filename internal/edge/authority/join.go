@@ -19,7 +19,8 @@ import (
 )
 
 // NewToken makes a token by which one machine can join within the given time; name is the only machine that may use it, if it is not empty.
-// Its text goes to the machine (ReadInvitation) and is kept nowhere. Errors: Invalid, Exhausted (too many tokens are open).
+// Its text goes to the machine (ReadInvitation) and is kept nowhere. Errors: Invalid, Exists (the head has the name), Exhausted (too many
+// tokens are open).
 func (a *Authority) NewToken(name job.NodeID, within time.Duration, now time.Time) (string, error) {
 	if within <= 0 || within > 365*24*time.Hour {
 		return "", errkind.Errorf(errkind.Invalid, "a token is good for %v: want more than nothing, and at most a year", within)
@@ -33,6 +34,9 @@ func (a *Authority) NewToken(name job.NodeID, within time.Duration, now time.Tim
 	_, _ = rand.Read(secret) // never fails (package crypto/rand)
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err := a.free(name); err != nil {
+		return "", err
+	}
 	err := a.change(func(m *members) error {
 		m.Tokens = slices.DeleteFunc(m.Tokens, func(t token) bool { return t.Ends.Before(now) })
 		if len(m.Tokens) >= mostTokens {
@@ -86,6 +90,9 @@ func (a *Authority) Join(secret []byte, name job.NodeID, request []byte, now tim
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if err = a.free(name); err != nil {
+		return Joined{}, err
+	}
 	var joined Machine
 	err = a.change(func(m *members) (err error) {
 		joined, err = m.join(hash, name, key, now)
@@ -132,8 +139,8 @@ func (m *members) join(hash string, name job.NodeID, key string, now time.Time) 
 		return Machine{}, errkind.Errorf(errkind.Denied, "machine %s has joined by this token, which is good once: make another one at "+
 			"the head with sluice token create", t.Used)
 	case at >= 0:
-		return Machine{}, errkind.Errorf(errkind.Exists, "a machine %s has joined already: choose another name, or remove that one at the "+
-			"head with sluice nodes remove %s", name, name)
+		return Machine{}, errkind.Errorf(errkind.Exists, "a machine %s has joined already: choose another name with --name, or remove that "+
+			"one at the head with sluice nodes remove %s", name, name)
 	case len(m.Machines) >= mostMachines:
 		return Machine{}, errkind.Errorf(errkind.Exhausted, "%d machines have joined, which is the limit", len(m.Machines))
 	}
