@@ -48,6 +48,9 @@ func openWhole(ctx context.Context, o Options) (*Daemon, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--data %s: %w", o.DataDir, err)
 	}
+	if err = neverJoined(data); err != nil {
+		return nil, err
+	}
 	open := func(dir string) (journal.Journal, error) {
 		return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
 	}
@@ -85,7 +88,7 @@ func openWhole(ctx context.Context, o Options) (*Daemon, error) {
 	}
 	var lead *head
 	if o.Cluster != "" {
-		if lead, err = openHead(&o, data); err == nil && where == nil {
+		if lead, err = openHead(&o, data, names, config.Nodes); err == nil && where == nil {
 			where, stored, err = ownStore(data)
 		}
 		if err != nil {

@@ -8,12 +8,14 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/authority"
@@ -64,8 +66,8 @@ func (o *Options) canLead() error {
 }
 
 // openHead opens who has joined. The data directory is locked meanwhile: of two heads that start at once one would take the other's root
-// for its own.
-func openHead(o *Options, data string) (c *head, err error) {
+// for its own. names are the daemon's, the present one last.
+func openHead(o *Options, data string, names []job.NodeID, nodes []node.Config) (c *head, err error) {
 	if err = o.canLead(); err != nil {
 		return nil, err
 	}
@@ -78,11 +80,27 @@ func openHead(o *Options, data string) (c *head, err error) {
 	if c.authority, err = authority.Open(filepath.Join(data, authorityDir), time.Now()); err != nil {
 		return nil, err
 	}
+	if err = c.authority.Reserve(ownNames(names, nodes)); err != nil {
+		return nil, err
+	}
 	c.links = stream.NewHead(stream.HeadOptions{
 		Caller: membership.Caller(c.authority, nil), Owns: membership.Owns(c.authority), Start: c.authority.Start, Build: o.Version,
 		Log: o.Log,
 	})
 	return c, nil
+}
+
+// ownNames are the names that a daemon and its nodes have, and those that they had before it was called otherwise.
+func ownNames(names []job.NodeID, nodes []node.Config) (have, had []job.NodeID) {
+	last := len(names) - 1
+	have, had = []job.NodeID{names[last]}, slices.Clone(names[:last])
+	for i := range nodes {
+		have = append(have, nodes[i].ID)
+		for _, name := range names[:last] {
+			had = append(had, name+job.NodeID(strings.TrimPrefix(string(nodes[i].ID), string(names[last]))))
+		}
+	}
+	return have, had
 }
 
 // reached is an address to listen on as others may call it: by this machine's name where it is any address.

@@ -5,9 +5,11 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -107,7 +109,7 @@ func join(ctx context.Context, a *session.Session, open func(context.Context, Op
 	}
 	return errors.Join(serve(ctx, a, d, o, api.Options{
 		Service: d.Service, Listen: o.Listen, Socket: d.Socket, OwnerToken: d.Token, OwnerTokenFile: d.TokenFile,
-		Metrics: d.Metrics, Health: d.Health, Ready: d.Ready, Log: o.Log,
+		Metrics: d.Metrics, Health: d.Health, Ready: d.Ready, Machines: d.Machines, Log: o.Log,
 	}), d.Close())
 }
 
@@ -118,6 +120,9 @@ func belong(ctx context.Context, o *Options, data string) (m *membership.Members
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
+	if err = neverWhole(data); err != nil {
+		return nil, err
+	}
 	kept := membership.Options{Dir: filepath.Join(data, membershipDir), Log: o.Log}
 	if !isInvitation(o.Invitation) {
 		if m, err = membership.Open(kept); err == nil && o.Head != "" {
@@ -139,6 +144,34 @@ func belong(ctx context.Context, o *Options, data string) (m *membership.Members
 			"has printed it")
 	}
 	return membership.Join(ctx, kept, membership.Invited{Head: o.Head, Token: o.Invitation, Name: name})
+}
+
+// neverWhole refuses the data directory of a daemon that has jobs of its own, before a token is used up: its journal has facts of a gate
+// and a zone, which a machine has not.
+func neverWhole(data string) error {
+	for _, part := range []string{datadir.ArchiveDir, authorityDir} {
+		switch _, err := os.Stat(filepath.Join(data, part)); {
+		case err == nil:
+			return errkind.Errorf(errkind.Conflict, "%s is the data directory of a daemon with jobs of its own (sluice up): give the "+
+				"machine that joins another one with --data; nothing was changed", data)
+		case !errors.Is(err, fs.ErrNotExist):
+			return fmt.Errorf("look at the data directory: %w", err)
+		}
+	}
+	return nil
+}
+
+// neverJoined refuses the data directory of a machine of a cluster, whose subjobs are its head's.
+func neverJoined(data string) error {
+	m, err := membership.Open(membership.Options{Dir: filepath.Join(data, membershipDir)})
+	switch {
+	case errkind.Of(err) == errkind.NotFound:
+		return nil
+	case err != nil:
+		return err
+	}
+	return errkind.Errorf(errkind.Conflict, "%s is the data directory of machine %s of the head at %s: start it with sluice join --data %s, "+
+		"or give this daemon another one with --data; nothing was changed", data, m.Name(), m.Head(), data)
 }
 
 // openMember puts the parts of a joined machine together: its node, whose zone is at the head, and subjobs as processes.
@@ -212,7 +245,7 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 		note = inv.Describe()
 	}
 	d = &Daemon{
-		Service: outpost{h, m}, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(), Ready: h.Ready(),
+		Service: outpost{h, m}, Machines: outpost{h, m}, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(), Ready: h.Ready(),
 		Run: func(ctx context.Context) error {
 			keeping, end := context.WithCancel(ctx)
 			defer end()

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -19,11 +20,14 @@ type outpost struct {
 	membership *membership.Membership
 }
 
-var _ api.Service = outpost{}
+var (
+	_ api.Service  = outpost{}
+	_ api.Machines = outpost{}
+)
 
 func (o outpost) elsewhere() error {
-	return errkind.Errorf(errkind.Unsupported, "this machine is %s of a cluster, whose jobs are at its head (%s): ask there",
-		o.membership.Name(), o.membership.Head())
+	return errkind.Errorf(errkind.Unsupported, "this machine is %s of a cluster: its head, which it calls at %s, answers for jobs, queues and "+
+		"machines: run this on the head's machine", o.membership.Name(), o.membership.Head())
 }
 
 // SubmitAll implements api.Service.
@@ -113,3 +117,14 @@ func (o outpost) AgentKey(context.Context, job.ID) (string, error) { return "", 
 func (o outpost) Negotiate(context.Context, host.Negotiation) (h host.Heard, err error) {
 	return h, o.elsewhere()
 }
+
+// Machines implements api.Machines: none have joined here.
+func (o outpost) Machines() []status.Machine { return nil }
+
+// CreateToken implements api.Machines.
+func (o outpost) CreateToken(job.NodeID, time.Duration) (token, head string, err error) {
+	return "", "", o.elsewhere()
+}
+
+// RemoveMachine implements api.Machines.
+func (o outpost) RemoveMachine(context.Context, job.NodeID) error { return o.elsewhere() }
