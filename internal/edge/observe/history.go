@@ -14,14 +14,16 @@ import (
 // maxSpans bounds what is kept of one slice; the oldest go first.
 const maxSpans = 8192
 
-// history is the recent past of every slice: leases from the node's facts, other reservations from its offers. Windows
-// nobody took are what is left between them.
+// history is the recent past of every slice: leases from the node's facts, or, of a node elsewhere, whose facts are kept there, from the
+// claims of a zone here; other reservations from its offers. Windows nobody took are what is left between them.
 type history struct {
 	reach  time.Duration
 	slices map[sliceKey]*past
 	// order is the same slices by id.
 	order  []*past
 	leases map[tokenKey]*lease
+	// gangs are the tokens of all members of claims over several nodes, by the claim's.
+	gangs map[tokenKey][]job.Token
 }
 
 type past struct {
@@ -45,7 +47,11 @@ type resKey struct {
 }
 
 // lease is one span on each of a subjob's slices, until it is settled.
-type lease struct{ spans []*status.Span }
+type lease struct {
+	spans []*status.Span
+	// claimed: only its claim is known, as yet or at all.
+	claimed bool
+}
 
 func (h *history) slice(id job.SliceID, now quantity.Instant) *past {
 	p := h.slices[id]
@@ -66,17 +72,18 @@ func (h *history) inventory(now quantity.Instant, list []protocol.Slice) {
 }
 
 func (h *history) fact(now quantity.Instant, f *protocol.Fact) {
-	if f.Kind == protocol.LeaseMade {
-		l, t := &lease{}, f.Body.(*protocol.Terms)
-		for _, id := range append([]job.SliceID{t.Slice}, t.Also...) {
-			p := h.slice(id, cmp.Or(now, t.Start))
-			p.seen = min(p.seen, t.Start)
-			s := &status.Span{Kind: protocol.ForLease, Start: t.Start, End: t.End, Job: f.Job, Token: f.Token, Range: t.Range}
-			p.add(s, t.Start.Add(-h.reach))
-			l.spans = append(l.spans, s)
-		}
-		h.leases[f.Token] = l
+	switch f.Kind {
+	case protocol.LeaseMade:
+		t := f.Body.(*protocol.Terms)
+		h.made(now, f.Token, f.Job, &t.Placement, t.Slice, t.Also)
+		h.leases[f.Token].claimed = false
 		return
+	case protocol.Claimed:
+		h.claimed(now, f)
+		return
+	case protocol.ClaimExtended, protocol.Released, protocol.Committed:
+		h.claim(cmp.Or(now, f.At), f)
+	default: // about a lease
 	}
 	l := h.leases[f.Token]
 	if l == nil {
@@ -104,6 +111,70 @@ func (h *history) fact(now quantity.Instant, f *protocol.Fact) {
 	}
 	if f.Kind == protocol.LeaseGone {
 		delete(h.leases, f.Token)
+	}
+}
+
+// made adds the spans of a lease, or of its claim. One stands for both, whichever is told first.
+func (h *history) made(now quantity.Instant, token job.Token, of job.ID, t *protocol.Placement, first job.SliceID, also []job.SliceID) {
+	if h.leases[token] != nil {
+		return
+	}
+	l := &lease{claimed: true}
+	for _, id := range append([]job.SliceID{first}, also...) {
+		p := h.slice(id, cmp.Or(now, t.Start))
+		p.seen = min(p.seen, t.Start)
+		s := &status.Span{Kind: protocol.ForLease, Start: t.Start, End: t.End, Job: of, Token: token, Range: t.Range}
+		p.add(s, t.Start.Add(-h.reach))
+		l.spans = append(l.spans, s)
+	}
+	h.leases[token] = l
+}
+
+// claimed adds the spans of a claim: each member of a gang has a lease of its own, here or elsewhere.
+func (h *history) claimed(now quantity.Instant, f *protocol.Fact) {
+	c := f.Body.(*protocol.Sale)
+	if len(c.Members) == 0 {
+		h.made(now, f.Token, f.Job, &c.Placement, c.Slice, c.Also)
+		return
+	}
+	var tokens []job.Token
+	for i, m := range c.Members {
+		first, also := protocol.Part(c.Slice, c.Also, c.Members, i)
+		h.made(now, m.Token, f.Job, &c.Placement, first, also)
+		tokens = append(tokens, m.Token)
+	}
+	h.gangs[f.Token] = tokens
+}
+
+// claim follows a claim whose leases are made elsewhere: what its home hears of them is how it ended.
+func (h *history) claim(now quantity.Instant, f *protocol.Fact) {
+	over := f.Kind != protocol.ClaimExtended
+	tokens := h.gangs[f.Token]
+	if tokens == nil {
+		tokens = []job.Token{f.Token}
+	}
+	for _, t := range tokens {
+		l := h.leases[t]
+		if l == nil || !l.claimed {
+			continue
+		}
+		for _, s := range l.spans {
+			if !over {
+				to := f.Body.(*protocol.Extent)
+				s.Range, s.End = to.Range, to.End
+				continue
+			}
+			end := f.Body.(*protocol.ClaimEnd)
+			s.End = max(s.Start, min(s.End, now))
+			s.Committed = end.Range
+			ended(s, now, end.Result)
+		}
+		if over {
+			delete(h.leases, t)
+		}
+	}
+	if over {
+		delete(h.gangs, f.Token)
 	}
 }
 

@@ -49,7 +49,8 @@ func New(o Options) *Observer {
 		lines:   lines{o.Log},
 		jobs:    jobs{metrics: m, open: map[jobKey]openJob{}, leases: map[tokenKey]jobKey{}},
 		windows: windows{metrics: m, slices: map[sliceKey]*offered{}},
-		history: history{reach: o.HistoryFor, slices: map[sliceKey]*past{}, leases: map[tokenKey]*lease{}},
+		history: history{reach: o.HistoryFor, slices: map[sliceKey]*past{}, leases: map[tokenKey]*lease{},
+			gangs: map[tokenKey][]job.Token{}},
 	}
 }
 

@@ -211,6 +211,71 @@ func TestHistory(t *testing.T) {
 	}
 }
 
+// TestHistoryOfOtherMachines: their nodes' facts are kept there, so the claims of the zone tell; a lease that is made here tells more, in
+// whatever order the two come, and no time counts twice.
+func TestHistoryOfOtherMachines(t *testing.T) {
+	const here, away = job.SliceID("here/gpu0"), job.SliceID("away/gpu0")
+	first, second := job.Token{Epoch: 1, Seq: 1}, job.Token{Epoch: 1, Seq: 1 << 40}
+	all := job.Range{To: 9}
+	place := func(slice job.SliceID, also ...job.SliceID) protocol.Placement {
+		return protocol.Placement{Slice: slice, Also: also, Range: all, Start: 10 * sec, End: 40 * sec}
+	}
+	lease := protocol.Fact{Kind: protocol.LeaseMade, Job: "j", Token: first, Body: &protocol.Terms{Placement: place(here)}}
+	claim := protocol.Fact{Kind: protocol.Claimed, Job: "j", Token: second, Body: &protocol.Sale{Placement: place(away)}}
+	gang := protocol.Fact{Kind: protocol.Claimed, Job: "j", Token: first, Body: &protocol.Sale{Placement: place(here, away),
+		Members: []protocol.Member{{Node: "here", Token: first, Slices: 1}, {Node: "away", Token: second, Slices: 1}}}}
+	extended := protocol.Fact{Kind: protocol.ClaimExtended, Job: "j", Token: second,
+		Body: &protocol.Extent{Range: job.Range{To: 12}, End: 50 * sec}}
+	over := func(kind protocol.FactKind, token job.Token, r *job.Result) protocol.Fact {
+		return protocol.Fact{Kind: kind, Job: "j", Token: token, Body: &protocol.ClaimEnd{Range: all, Result: r}}
+	}
+	result := &job.Result{Outcome: job.Done, Start: 11 * sec, End: 25 * sec, FirstProgress: 12 * sec}
+	span := func(token job.Token, to quantity.Instant) status.Span {
+		return status.Span{Kind: protocol.ForLease, Start: 10 * sec, End: to, Job: "j", Token: token, Range: all}
+	}
+	done := span(second, 25*sec)
+	done.Committed, done.Outcome, done.UsedStart, done.UsedEnd, done.FirstProgress = all, "done", 11*sec, 25*sec, 12*sec
+	longer, lost := span(second, 50*sec), span(second, 30*sec)
+	longer.Range, lost.Committed = job.Range{To: 12}, all
+	for _, c := range []struct {
+		what       string
+		facts      []protocol.Fact
+		here, away []status.Span
+		open       int
+	}{
+		{"a claim that runs", []protocol.Fact{claim}, nil, []status.Span{span(second, 40*sec)}, 1},
+		{"one that was extended", []protocol.Fact{claim, extended}, nil, []status.Span{longer}, 1},
+		{"its result", []protocol.Fact{claim, over(protocol.Committed, second, result)}, nil, []status.Span{done}, 0},
+		{"none came", []protocol.Fact{claim, over(protocol.Released, second, nil)}, nil, []status.Span{lost}, 0},
+		{"a gang, its lease first", []protocol.Fact{lease, gang},
+			[]status.Span{span(first, 40*sec)}, []status.Span{span(second, 40*sec)}, 2},
+		{"a gang, its claim first", []protocol.Fact{gang, lease},
+			[]status.Span{span(first, 40*sec)}, []status.Span{span(second, 40*sec)}, 2},
+		{"a gang that is over, with the lease here", []protocol.Fact{gang, lease, over(protocol.Committed, first, result),
+			{Kind: protocol.LeaseGone, Token: first}}, nil, []status.Span{done}, 0},
+	} {
+		o := New(Options{})
+		for i := range c.facts {
+			o.Fact(30*sec, &c.facts[i])
+		}
+		h, _ := o.History(0, 39*sec, "")
+		got := map[job.SliceID][]status.Span{}
+		for _, s := range h.Slices {
+			for _, x := range s.Spans {
+				if x.Kind == protocol.ForLease {
+					got[s.Slice.ID] = append(got[s.Slice.ID], x)
+				}
+			}
+		}
+		if !slices.Equal(got[away], c.away) || c.here != nil && !slices.Equal(got[here], c.here) || len(got[here]) > 1 {
+			t.Errorf("%s:\nhere %+v\naway %+v, want\nhere %+v\naway %+v", c.what, got[here], got[away], c.here, c.away)
+		}
+		if len(o.history.leases) != c.open || c.open == 0 && len(o.history.gangs) != 0 {
+			t.Errorf("%s: %d open leases, want %d; gangs %v", c.what, len(o.history.leases), c.open, o.history.gangs)
+		}
+	}
+}
+
 // TestHistoryComesInPieces: together they are all slices, in the order of their ids, each once, and none is long.
 func TestHistoryComesInPieces(t *testing.T) {
 	o := New(Options{})
