@@ -139,8 +139,8 @@ func (m *members) join(hash string, name job.NodeID, key string, now time.Time) 
 		return Machine{}, errkind.Errorf(errkind.Denied, "machine %s has joined by this token, which is good once: make another one at "+
 			"the head with sluice token create", t.Used)
 	case at >= 0:
-		return Machine{}, errkind.Errorf(errkind.Exists, "a machine %s has joined already: choose another name with --name, or remove that "+
-			"one at the head with sluice nodes remove %s", name, name)
+		return Machine{}, errkind.Errorf(errkind.Exists, "a machine %s has joined already: choose another name with --name, or remove "+
+			"that one at the head with sluice nodes remove %s", name, name)
 	case len(m.Machines) >= mostMachines:
 		return Machine{}, errkind.Errorf(errkind.Exhausted, "%d machines have joined, which is the limit", len(m.Machines))
 	}

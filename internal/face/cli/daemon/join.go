@@ -170,8 +170,8 @@ func neverJoined(data string) error {
 	case err != nil:
 		return err
 	}
-	return errkind.Errorf(errkind.Conflict, "%s is the data directory of machine %s of the head at %s: start it with sluice join --data %s, "+
-		"or give this daemon another one with --data; nothing was changed", data, m.Name(), m.Head(), data)
+	return errkind.Errorf(errkind.Conflict, "%s is the data directory of machine %s of the head at %s: start it with sluice join --data "+
+		"%s, or give this daemon another one with --data; nothing was changed", data, m.Name(), m.Head(), data)
 }
 
 // openMember puts the parts of a joined machine together: its node, whose zone is at the head, and subjobs as processes.

@@ -51,8 +51,8 @@ func cluster(t *testing.T) (address, token string) {
 	return s.Addr(), token
 }
 
-// TestADataDirectoryIsOfOneKind: one that a daemon with jobs has is refused for a machine before its token is used up, and a machine's for a
-// daemon with jobs.
+// TestADataDirectoryIsOfOneKind: one that a daemon with jobs has is refused for a machine before its token is used up, and a machine's for
+// a daemon with jobs.
 func TestADataDirectoryIsOfOneKind(t *testing.T) {
 	address, token := cluster(t)
 	join := func(data string) (*membership.Membership, error) {

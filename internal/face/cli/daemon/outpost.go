@@ -26,8 +26,8 @@ var (
 )
 
 func (o outpost) elsewhere() error {
-	return errkind.Errorf(errkind.Unsupported, "this machine is %s of a cluster: its head, which it calls at %s, answers for jobs, queues and "+
-		"machines: run this on the head's machine", o.membership.Name(), o.membership.Head())
+	return errkind.Errorf(errkind.Unsupported, "this machine is %s of a cluster: its head, which it calls at %s, answers for jobs, "+
+		"queues and machines: run this on the head's machine", o.membership.Name(), o.membership.Head())
 }
 
 // SubmitAll implements api.Service.
