@@ -70,6 +70,13 @@ func (h *nodeHandler) ListNodes(ctx context.Context, _ *connect.Request[pb.ListN
 		n.Slices++
 		if s := list[i].State; s == "idle" || s == "running" {
 			n.Usable++
+		} else if n.Up && n.Why == "" {
+			n.Why = list[i].Reason
+		}
+	}
+	for _, n := range out {
+		if n.Up && n.Usable > 0 { // why some of its slices can't be used is said of those
+			n.Why = ""
 		}
 	}
 	slices.SortFunc(out, func(a, b *pb.Node) int { return cmp.Compare(a.Name, b.Name) })

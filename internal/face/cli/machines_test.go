@@ -105,6 +105,15 @@ func TestNodesAreListed(t *testing.T) {
 	if strings.Contains(out, "m9") {
 		t.Errorf("a machine that has not joined is listed:\n%s", out)
 	}
+	f.SliceList = append(f.SliceList,
+		status.Slice{Slice: protocol.Slice{ID: "m3/gpu0"}, Node: "m3", State: "unconfirmed", Reason: "the node is in trouble"},
+		status.Slice{Slice: protocol.Slice{ID: "m3/gpu1"}, Node: "m3", State: "unconfirmed", Reason: "the node is in trouble"},
+		status.Slice{Slice: protocol.Slice{ID: "m1/gpu2"}, Node: "m1", State: "quarantined", Reason: "processes remain"})
+	m.list = append(m.list, status.Machine{Name: "m3", Up: true})
+	out, errs, code = asks(t, f, m, "", false, "nodes")
+	if !strings.Contains(out, "m3    closed  2       0       the node is in trouble\n") || strings.Contains(out, "processes remain") {
+		t.Errorf("%d, %s: why a machine that is linked runs nothing:\n%s", code, errs, out)
+	}
 	out, _, _ = asks(t, f, nil, "", false, "nodes", "-o", "json")
 	if !strings.Contains(out, `"name": "vm-1"`) || strings.Contains(out, "m1") || !strings.Contains(out, `"clockOffsetSeconds": null`) {
 		t.Errorf("a daemon that is no head lists\n%s", out)
