@@ -68,7 +68,7 @@ func (f *Files) Output(ctx context.Context, j *status.Job, o status.Output) erro
 	}
 	kind, advice := errkind.Of(err), "ask again once that is mended"
 	if kind == errkind.NotFound || kind == errkind.Corrupt || kind == errkind.Invalid { // Invalid: what is damaged is no archive
-		kind, advice = errkind.Corrupt, "restore the store from a backup, or requeue the job from its beginning"
+		kind, advice = errkind.Corrupt, "restore the store from a backup, or run the job again from its start (sluice submit --replace)"
 	}
 	return errkind.Errorf(kind, "the output of subjob %v (units %d to %d) can't be had from %s: %w; %s", o.Token, o.Range.From, o.Range.To,
 		f.Artifacts.Where(), err, advice)
