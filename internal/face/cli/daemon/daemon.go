@@ -149,6 +149,9 @@ func openWhole(ctx context.Context, o Options) (*Daemon, error) {
 		d.Run = func(ctx context.Context) error { return lead.run(ctx, h.Run) }
 		d.Close = func() error { return errors.Join(h.Close(), lead.close()) }
 	}
+	if note := ledBefore(data); note != "" && lead == nil {
+		d.Notes = append(d.Notes, note)
+	}
 	if !o.Token {
 		d.TokenFile = filepath.Join(data, datadir.TokenFile)
 		if d.Token, err = datadir.Token(data); err != nil {

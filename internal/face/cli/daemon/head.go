@@ -103,6 +103,15 @@ func ownNames(names []job.NodeID, nodes []node.Config) (have, had []job.NodeID) 
 	return have, had
 }
 
+// ledBefore is what is printed at the start of a daemon that is no head now, and was one; empty: it was none.
+func ledBefore(data string) string {
+	if _, err := os.Stat(filepath.Join(data, authorityDir)); err != nil {
+		return ""
+	}
+	return "cluster: none, though this daemon was the head of one: its machines can't call, and what they run is waited for; start it with " +
+		"--cluster again"
+}
+
 // reached is an address to listen on as others may call it: by this machine's name where it is any address.
 func reached(listen string) string {
 	at, port, err := net.SplitHostPort(listen)

@@ -77,6 +77,9 @@ func TestADataDirectoryIsOfOneKind(t *testing.T) {
 		if err := neverJoined(data); err != nil {
 			t.Errorf("with %s a daemon is refused: %v", part, err)
 		}
+		if note := ledBefore(data); strings.Contains(note, "--cluster") != (part == authorityDir) {
+			t.Errorf("with %s a daemon that is no head says %q of its cluster", part, note)
+		}
 	}
 	data := t.TempDir()
 	for range 2 {
