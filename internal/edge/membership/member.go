@@ -426,6 +426,21 @@ func (m *Membership) asked(ctx context.Context) (*pb.SettingsResponse, error) {
 	return answer.Msg, m.starts.answer(m.options.Dir)
 }
 
+// Start is the present start of this machine's daemon, once the head has answered it (stream.MemberOptions.Start): it asks until then.
+// Errors: those of Settings, and Unavailable while the head is away.
+func (m *Membership) Start(ctx context.Context) (string, error) {
+	m.starts.mu.Lock()
+	answered := m.starts.answered
+	m.starts.mu.Unlock()
+	if !answered {
+		if _, err := m.asked(ctx); err != nil {
+			return "", err
+		}
+	}
+	start, _, err := m.starts.begin(m.options.Dir)
+	return start, err
+}
+
 // settingsOf are the last ones, if the head was not reached.
 func (m *Membership) settingsOf(path string, why error) (Settings, error) {
 	if errkind.Of(why) != errkind.Unavailable && !errors.Is(why, errUnfit) {

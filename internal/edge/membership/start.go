@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"context"
 	"crypto/rand"
 	"path/filepath"
 	"sync"
@@ -62,19 +61,4 @@ func (s *starts) answer(dir string) error {
 	}
 	s.known = last
 	return nil
-}
-
-// Start is the present start of this machine's daemon, once the head has answered it (stream.MemberOptions.Start): it asks until then.
-// Errors: those of Settings, and Unavailable while the head is away.
-func (m *Membership) Start(ctx context.Context) (string, error) {
-	m.starts.mu.Lock()
-	answered := m.starts.answered
-	m.starts.mu.Unlock()
-	if !answered {
-		if _, err := m.asked(ctx); err != nil {
-			return "", err
-		}
-	}
-	start, _, err := m.starts.begin(m.options.Dir)
-	return start, err
 }
