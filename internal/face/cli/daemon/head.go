@@ -108,8 +108,8 @@ func ledBefore(data string) string {
 	if _, err := os.Stat(filepath.Join(data, authorityDir)); err != nil {
 		return ""
 	}
-	return "cluster: none, though this daemon was the head of one: its machines can't call, and what they run is waited for; start it with " +
-		"--cluster again"
+	return "cluster: none, though this daemon was the head of one: its machines can't call, and what they run is waited for; start it " +
+		"with --cluster again"
 }
 
 // reached is an address to listen on as others may call it: by this machine's name where it is any address.
