@@ -1,0 +1,299 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"sluice.dev/sluice/internal/edge/executor/executortest"
+)
+
+const (
+	// variable asks for the strikes; require: where they can't be had that is a failure.
+	variable, require = "SLUICE_CLUSTER", "require"
+	// worldVariable makes the test program the first process of all machines' machine. It names the folder of the run.
+	worldVariable = "CLUSTER_WORLD"
+	// groupsVariable names the control group that all others are below.
+	groupsVariable = "CLUSTER_GROUPS"
+)
+
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(workerVariable) != "":
+		work(os.Getenv(workerVariable))
+		return
+	case os.Getenv(insideVariable) != "":
+		os.Exit(inside(os.Getenv(insideVariable)))
+	case os.Getenv(worldVariable) != "":
+		os.Exit(m.Run())
+	}
+	done := executortest.LeaveTmp()
+	code := m.Run()
+	done()
+	os.Exit(code)
+}
+
+// TestCluster is the strikes. It runs when SLUICE_CLUSTER is set: to "require" it fails where it can't, else it is skipped with the reason.
+// SLUICE_CLUSTER_STRIKES says how many there are, SLUICE_CLUSTER_SEED which.
+func TestCluster(t *testing.T) {
+	if os.Getenv(variable) == "" {
+		t.Skipf("%s is not set: see make cluster", variable)
+	}
+	seed, n := uint64(time.Now().UnixNano()), uint64(30)
+	for name, v := range map[string]*uint64{"SLUICE_CLUSTER_SEED": &seed, "SLUICE_CLUSTER_STRIKES": &n} {
+		if text := os.Getenv(name); text != "" {
+			var err error
+			if *v, err = strconv.ParseUint(text, 10, 64); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+	}
+	if dir := os.Getenv(worldVariable); dir != "" {
+		strikes(t, dir, seed, int(n))
+		return
+	}
+	if err := able(); err != nil {
+		if os.Getenv(variable) == require {
+			t.Fatalf("there can be no machines here: %v", err)
+		}
+		t.Skipf("there can be no machines here: %v", err)
+	}
+	if err := within(t, seed); err != nil {
+		t.Error(err)
+	}
+}
+
+// able says why there can be no namespaces with a network here.
+func able() error {
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("it takes root, and this is user %d", os.Geteuid())
+	}
+	p, err := newPlace()
+	if err != nil {
+		return fmt.Errorf("a network namespace: %w", err)
+	}
+	defer close(p.work)
+	return p.do(func() error {
+		f, err := openTun(address(0))
+		if err != nil {
+			return err
+		}
+		return f.Close()
+	})
+}
+
+// within runs the strikes in a process with namespaces of its own, and removes what these do not hold: a folder and control groups.
+func within(t *testing.T, seed uint64) (err error) {
+	dir, err := os.MkdirTemp("", "sluice-cluster-") //nolint:usetesting // it is kept when something was wrong
+	if err != nil {
+		return err
+	}
+	groups, err := groupsAt()
+	if err != nil {
+		return err
+	}
+	if groups != "" {
+		groups = filepath.Join(groups, filepath.Base(dir))
+		if err = os.Mkdir(groups, 0o755); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, removeGroups(groups)) }()
+	}
+	if err = build(filepath.Join(dir, "bin")); err != nil {
+		return err
+	}
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(asked)
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c := exec.Command(self, "-test.run", "^TestCluster$", "-test.v", "-test.timeout", "0")
+	c.Env = append(os.Environ(), worldVariable+"="+dir, groupsVariable+"="+groups, fmt.Sprintf("SLUICE_CLUSTER_SEED=%d", seed))
+	c.Stdout, c.Stderr = os.Stdout, os.Stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true, Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
+	ended := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // its end is that of the world
+		ended <- c.Run()
+	}()
+	select {
+	case err = <-ended:
+	case s := <-asked:
+		_ = c.Process.Kill() // and so all that runs below it
+		<-ended
+		err = fmt.Errorf("ended by %v", s)
+	}
+	if err == nil {
+		return os.RemoveAll(dir)
+	}
+	t.Logf("the daemons' logs and what they knew are in %s", dir)
+	return err
+}
+
+// build makes the two programs.
+func build(dir string) error {
+	out, err := exec.Command("go", "build", "-o", dir+"/", "sluice.dev/sluice/cmd/sluice", "sluice.dev/sluice/cmd/sluice-shim").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("go build: %w: %s", err, out)
+	}
+	return nil
+}
+
+// tally counts strikes of a kind.
+type tally struct {
+	strikes, leased int
+	took            time.Duration
+}
+
+// strikes strikes a cluster, waits until all jobs are over, and judges what is left.
+func strikes(t *testing.T, dir string, seed uint64, n int) {
+	began := time.Now()
+	if err := errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+		unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("cluster: %d strikes of seed %d (SEED=%d draws them again)\n", n, seed, seed)
+	c, err := newWorld(dir, filepath.Join(dir, "bin"), os.Getenv(groupsVariable), seed)
+	defer func() {
+		if t.Failed() {
+			c.keep()
+		}
+		c.close()
+	}()
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Printf("cluster: a head and %d machines after %v\n", joined, time.Since(began).Round(time.Second))
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	submitted := make(chan error, 1)
+	go func() { submitted <- c.submit(ctx) }()
+
+	tallies := map[string]*tally{}
+	for i, s := range draw(seed, n) {
+		m, leased := c.machines[s.target], false
+		if err := c.until("it can be struck again", time.Minute, func() error { return c.ready(m) }); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
+		_ = c.until("a lease runs on it", 10*time.Second, func() error { // if none does that is counted
+			if leased = c.leased(m); !leased {
+				return errors.New("none does")
+			}
+			return nil
+		})
+		struck := time.Now()
+		said, err := s.kind.do(c, m, s)
+		took := time.Since(struck)
+		if err != nil {
+			t.Errorf("%s at %s: %v", s.kind.name, m.name, err)
+		}
+		_ = c.until("the head answers", time.Minute, func() error { _, err := c.nodes(); return err }) // the next strike's readiness says it
+		for _, at := range c.machines {
+			if list := at.ended(); len(list) > 0 {
+				if said += fmt.Sprintf(" (%s ended by itself: %s)", at.name, strings.Join(list, ", ")); at != m || !s.kind.ends {
+					t.Errorf("after %s at %s the daemon of %s ended by itself: %s", s.kind.name, m.name, at.name, strings.Join(list, ", "))
+				}
+			}
+		}
+		y := tallies[s.kind.name]
+		if y == nil {
+			y = &tally{}
+			tallies[s.kind.name] = y
+		}
+		if y.strikes++; leased {
+			y.leased++
+		}
+		y.took += took
+		fmt.Printf("%4d  %4.0f s  %-16s  %-4s  for %4.1f s  leased %-5v  %s\n", i+1, struck.Sub(began).Seconds(), s.kind.name, m.name,
+			took.Seconds(), leased, said)
+	}
+	stop()
+	if err := <-submitted; err != nil {
+		t.Error(err)
+	}
+	c.settle(t)
+	c.tell(t, tallies, began)
+}
+
+// leased says whether a lease runs on a machine, or on any for the head.
+func (c *world) leased(m *machine) bool {
+	if m.number > 0 {
+		return m.supervisors() > 0
+	}
+	return slices.ContainsFunc(c.machines, func(m *machine) bool { return m.supervisors() > 0 })
+}
+
+// settle waits until all is well again and every job is over.
+func (c *world) settle(t *testing.T) {
+	if err := c.until("all machines are ready", time.Minute, c.allReady); err != nil {
+		t.Error(err)
+	}
+	err := c.until("all jobs are over", 4*time.Minute, func() error {
+		list, err := c.unfinished()
+		if err == nil && len(list) > 0 {
+			err = errors.New(strings.Join(list, "; "))
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// tell judges the histories of all jobs and prints the table.
+func (c *world) tell(t *testing.T, tallies map[string]*tally, began time.Time) {
+	var sum history
+	joined := int64(0)
+	for _, job := range c.jobs {
+		h := c.history(job)
+		sum.units, sum.duplicates, sum.lost, sum.redone = sum.units+h.units, sum.duplicates+h.duplicates, sum.lost+h.lost, sum.redone+h.redone
+		for where, n := range h.machine {
+			if where != c.machines[0].name {
+				joined += n
+			}
+		}
+		for _, w := range h.wrong {
+			t.Error(w)
+		}
+	}
+	var all tally
+	fmt.Printf("\n%-16s  %7s  %11s  %7s\n", "strike", "strikes", "on a lease", "seconds")
+	for _, name := range slices.Sorted(maps.Keys(tallies)) {
+		y := tallies[name]
+		fmt.Printf("%-16s  %7d  %11d  %7.0f\n", name, y.strikes, y.leased, y.took.Seconds())
+		all.strikes, all.leased, all.took = all.strikes+y.strikes, all.leased+y.leased, all.took+y.took
+	}
+	fmt.Printf("%-16s  %7d  %11d  %7.0f\n\n", "all", all.strikes, all.leased, all.took.Seconds())
+	fmt.Printf("cluster: %d jobs with %d units, %d of them on joined machines, %d done again; duplicates %d, lost %d; %.0f s\n",
+		len(c.jobs), sum.units, joined, sum.redone, sum.duplicates, sum.lost, time.Since(began).Seconds())
+	if 2*joined < sum.units || sum.units == 0 {
+		t.Errorf("%d of %d units were done on joined machines: the run has not shown what it is for", joined, sum.units)
+	}
+	if 2*all.leased < all.strikes {
+		t.Errorf("%d of %d strikes fell while a lease ran on what they struck: the run has not shown what it is for", all.leased, all.strikes)
+	}
+}
+
+// keep copies what machines have on their disks to where it stays.
+func (c *world) keep() {
+	for _, m := range c.machines {
+		m.off()
+		_ = exec.Command("cp", "-a", m.data, filepath.Join(m.dir, "data-kept")).Run() // a disk that is gone is not worth more words
+	}
+}

@@ -1,0 +1,62 @@
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// workerVariable makes the test program the program of a subjob; it names the folder of witnesses.
+const workerVariable = "CLUSTER_WORKER"
+
+const (
+	// pace is what a unit takes, grid how many are reported at once.
+	pace = 100 * time.Millisecond
+	grid = 10
+)
+
+// work does the units of a subjob. Each is written to the job's witness, outside of all that Sluice knows, by one append, and then to the
+// output: the unit, the subjob and the machine.
+func work(witnesses string) {
+	host, err := os.Hostname()
+	check(err)
+	name, subjob := os.Getenv("SLUICE_JOB"), os.Getenv("SLUICE_SUBJOB")
+	from, to := number("SLUICE_FROM"), number("SLUICE_TO")
+	witness, err := os.OpenFile(filepath.Join(witnesses, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	check(err)
+	var out bytes.Buffer
+	for i := from; i < to; i++ {
+		time.Sleep(pace)
+		line := fmt.Sprintf("%d %s %s\n", i, subjob, host)
+		_, err = witness.WriteString(line)
+		check(err)
+		out.WriteString(line)
+		if done := i + 1; done%grid == 0 || done == to {
+			publish(filepath.Join(os.Getenv("SLUICE_OUTPUT_DIR"), unitsFile), out.Bytes())
+			publish(os.Getenv("SLUICE_PROGRESS_FILE"), fmt.Appendf(nil, `{"progress": %d}`, done))
+		}
+	}
+}
+
+func number(variable string) int64 {
+	n, err := strconv.ParseInt(os.Getenv(variable), 10, 64)
+	check(err)
+	return n
+}
+
+// publish replaces a file whole.
+func publish(path string, data []byte) {
+	check(os.WriteFile(path+".tmp", data, 0o644))
+	check(os.Rename(path+".tmp", path))
+}
+
+// check ends a subjob that can't go on, as its own failure.
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(3)
+	}
+}
