@@ -82,9 +82,9 @@ func able() error {
 	if os.Geteuid() != 0 {
 		return fmt.Errorf("it takes root, and this is user %d", os.Geteuid())
 	}
-	p, err := newPlace()
+	p, err := newPlace(0)
 	if err != nil {
-		return fmt.Errorf("a network namespace: %w", err)
+		return fmt.Errorf("namespaces for the network and the clocks: %w", err)
 	}
 	defer close(p.work)
 	return p.do(func() error {
@@ -146,9 +146,17 @@ func within(t *testing.T, seed uint64) (err error) {
 	return err
 }
 
-// build makes the two programs.
+// build makes the two programs, with clocks that can be wrong.
 func build(dir string) error {
-	out, err := exec.Command("go", "build", "-o", dir+"/", "sluice.dev/sluice/cmd/sluice", "sluice.dev/sluice/cmd/sluice-shim").CombinedOutput()
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	overlay, err := skewed(dir)
+	if err != nil {
+		return err
+	}
+	out, err := exec.Command("go", "build", "-overlay", overlay, "-o", dir+"/", "sluice.dev/sluice/cmd/sluice",
+		"sluice.dev/sluice/cmd/sluice-shim").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("go build: %w: %s", err, out)
 	}
@@ -179,7 +187,17 @@ func strikes(t *testing.T, dir string, seed uint64, n int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("cluster: a head and %d machines after %v\n", joined, time.Since(began).Round(time.Second))
+	var least, most time.Duration
+	if err := c.until("the machines' clocks are wrong", 20*time.Second, func() (err error) {
+		if least, most, err = c.clocks(); err == nil && most-least < 5*time.Second {
+			err = fmt.Errorf("the head measures %v to %v", least, most)
+		}
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
+	fmt.Printf("cluster: a head and %d machines after %v, whose clocks the head measures to be wrong by %v to %v\n", joined,
+		time.Since(began).Round(time.Second), least, most)
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	submitted := make(chan error, 1)
@@ -259,12 +277,12 @@ func (c *world) settle(t *testing.T) {
 // tell judges the histories of all jobs and prints the table.
 func (c *world) tell(t *testing.T, tallies map[string]*tally, began time.Time) {
 	var sum history
-	joined := int64(0)
+	joined, units := int64(0), map[string]int64{}
 	for _, job := range c.jobs {
 		h := c.history(job)
 		sum.units, sum.duplicates, sum.lost, sum.redone = sum.units+h.units, sum.duplicates+h.duplicates, sum.lost+h.lost, sum.redone+h.redone
 		for where, n := range h.machine {
-			if where != c.machines[0].name {
+			if units[where] += n; where != c.machines[0].name {
 				joined += n
 			}
 		}
@@ -282,6 +300,7 @@ func (c *world) tell(t *testing.T, tallies map[string]*tally, began time.Time) {
 	fmt.Printf("%-16s  %7d  %11d  %7.0f\n\n", "all", all.strikes, all.leased, all.took.Seconds())
 	fmt.Printf("cluster: %d jobs with %d units, %d of them on joined machines, %d done again; duplicates %d, lost %d; %.0f s\n",
 		len(c.jobs), sum.units, joined, sum.redone, sum.duplicates, sum.lost, time.Since(began).Seconds())
+	fmt.Printf("cluster: units by machine: %v\n", units)
 	if 2*joined < sum.units || sum.units == 0 {
 		t.Errorf("%d of %d units were done on joined machines: the run has not shown what it is for", joined, sum.units)
 	}

@@ -57,8 +57,8 @@ func newMachine(n *network, number int, name, dir, group string) (*machine, erro
 		return nil, fmt.Errorf("a disk for %s: %w", name, err)
 	}
 	var err error
-	if m.place, err = newPlace(); err != nil {
-		return nil, fmt.Errorf("a network namespace for %s: %w", name, err)
+	if m.place, err = newPlace(started(number)); err != nil {
+		return nil, fmt.Errorf("namespaces for %s: %w", name, err)
 	}
 	if err = m.place.do(func() error { return n.plug(number) }); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (m *machine) on() error {
 		return err
 	}
 	c := exec.Command(self)
-	c.Env = append(os.Environ(), insideVariable+"="+m.dir)
+	c.Env = append(os.Environ(), insideVariable+"="+m.dir, fmt.Sprintf("%s=%d", skewVariable, skew(m.number)/time.Second))
 	c.Stderr = os.Stderr
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true,
 		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC | syscall.CLONE_NEWCGROUP}

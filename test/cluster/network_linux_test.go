@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
-	"runtime"
 	"sync"
 	"time"
 
@@ -190,31 +189,4 @@ func up(name string, ip netip.Addr) error {
 		return fmt.Errorf("switching on %s: %w", name, err)
 	}
 	return nil
-}
-
-// place is a thread in a network namespace of its own: what it starts is there, too, and ends with it.
-type place struct{ work chan func() }
-
-func newPlace() (*place, error) {
-	p, made := &place{make(chan func())}, make(chan error)
-	go func() {
-		runtime.LockOSThread() // for good: the thread ends with this goroutine
-		err := unix.Unshare(unix.CLONE_NEWNET)
-		made <- err
-		for err == nil {
-			do, ok := <-p.work
-			if !ok {
-				return
-			}
-			do()
-		}
-	}()
-	return p, <-made
-}
-
-// do calls a function on the thread.
-func (p *place) do(f func() error) error {
-	done := make(chan error)
-	p.work <- func() { done <- f() }
-	return <-done
 }

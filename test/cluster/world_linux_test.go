@@ -143,6 +143,23 @@ func (c *world) nodes() (map[string]string, error) {
 	return all, nil
 }
 
+// clocks is by how much the head measures that the machines' clocks are wrong, from the least to the most.
+func (c *world) clocks() (least, most time.Duration, err error) {
+	text, err := c.sluice("nodes", "-o", "json")
+	if err != nil {
+		return 0, 0, err
+	}
+	var list []struct{ ClockOffsetSeconds float64 }
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return 0, 0, fmt.Errorf("sluice nodes: %w", err)
+	}
+	for _, n := range list {
+		off := time.Duration(n.ClockOffsetSeconds * float64(time.Second)).Round(time.Millisecond)
+		least, most = min(least, off), max(most, off)
+	}
+	return least, most, nil
+}
+
 // ready says why a machine does not run what it is given.
 func (c *world) ready(m *machine) error {
 	all, err := c.nodes()
