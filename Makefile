@@ -18,6 +18,9 @@ AWAY ?= 12s
 STORMS ?= 1
 # 1: what the soak's subjobs leave goes to a store, too.
 STORE ?= 0
+# How many strikes hit a cluster (make cluster), and the seed that draws them; empty: a new one.
+STRIKES ?= 30
+SEED ?=
 # Where published traces lie (make evaluation); without them it runs on generated work.
 DATA ?= $(wildcard ../shared/data)
 # How growth is measured (make scale): -quick, -only sold,step, -write.
@@ -42,7 +45,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast forecast-page forecast-page-test airlock incentives scale peers fabric versitygw kube kube-soak kube-bench kube-assets kubelet soak kills planted mutants vmtest generate definitions chart image golden hooks clean
+.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast forecast-page forecast-page-test airlock incentives scale peers fabric versitygw kube kube-soak kube-bench kube-assets kubelet cluster soak kills planted mutants vmtest generate definitions chart image golden hooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -170,6 +173,9 @@ kube-bench: kube-assets ## how long the hosts' Pods wait beside what fills their
 
 kube-assets: ## build these parts from the module proxy into a cache outside the clone, what is missing of them (about 12 minutes the first time, 7.5 GB with Go's caches)
 	@GO="$(GO)" tools/kube/assets.sh build
+
+cluster: ## a head and nine machines in namespaces, struck at random, and a checker that reads outputs and witnesses (make cluster STRIKES=300 SEED=1): takes root, and fails where it can't be had unless SLUICE_CLUSTER=optional (about 5 minutes)
+	SLUICE_CLUSTER=$${SLUICE_CLUSTER:-require} SLUICE_CLUSTER_STRIKES=$(STRIKES) SLUICE_CLUSTER_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run TestCluster ./test/cluster
 
 soak: kills planted ## the kill soak (make soak KILLS=200), then the same with each planted bug in: the oracle must see it
 
