@@ -18,9 +18,11 @@ AWAY ?= 12s
 STORMS ?= 1
 # 1: what the soak's subjobs leave goes to a store, too.
 STORE ?= 0
-# How many strikes hit a cluster (make cluster), and the seed that draws them; empty: a new one.
+# How many strikes hit a cluster (make cluster), the seed that draws them (empty: a new one) and of which kinds they are (KINDS="power cut,data old";
+# empty: of all).
 STRIKES ?= 30
 SEED ?=
+KINDS ?=
 # Where published traces lie (make evaluation); without them it runs on generated work.
 DATA ?= $(wildcard ../shared/data)
 # How growth is measured (make scale): -quick, -only sold,step, -write.
@@ -175,7 +177,7 @@ kube-assets: ## build these parts from the module proxy into a cache outside the
 	@GO="$(GO)" tools/kube/assets.sh build
 
 cluster: ## a head and nine machines in namespaces, struck at random, and a checker that reads outputs and witnesses (make cluster STRIKES=300 SEED=1): takes root, and fails where it can't be had unless SLUICE_CLUSTER=optional (about 5 minutes)
-	SLUICE_CLUSTER=$${SLUICE_CLUSTER:-require} SLUICE_CLUSTER_STRIKES=$(STRIKES) SLUICE_CLUSTER_SEED=$(SEED) $(GO) test -count=1 -timeout 0 -v -run TestCluster ./test/cluster
+	SLUICE_CLUSTER=$${SLUICE_CLUSTER:-require} SLUICE_CLUSTER_STRIKES=$(STRIKES) SLUICE_CLUSTER_SEED=$(SEED) SLUICE_CLUSTER_KINDS="$(KINDS)" $(GO) test -count=1 -timeout 0 -v -run TestCluster ./test/cluster
 
 soak: kills planted ## the kill soak (make soak KILLS=200), then the same with each planted bug in: the oracle must see it
 

@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestCluster is the strikes. It runs when SLUICE_CLUSTER is set: to "require" it fails where it can't, else it is skipped with the reason.
-// SLUICE_CLUSTER_STRIKES says how many there are, SLUICE_CLUSTER_SEED which.
+// SLUICE_CLUSTER_STRIKES says how many there are, SLUICE_CLUSTER_SEED which, and SLUICE_CLUSTER_KINDS of which kinds.
 func TestCluster(t *testing.T) {
 	if os.Getenv(variable) == "" {
 		t.Skipf("%s is not set: see make cluster", variable)
@@ -62,8 +62,12 @@ func TestCluster(t *testing.T) {
 			}
 		}
 	}
+	list, err := only(os.Getenv("SLUICE_CLUSTER_KINDS"))
+	if err != nil {
+		t.Fatalf("SLUICE_CLUSTER_KINDS: %v", err)
+	}
 	if dir := os.Getenv(worldVariable); dir != "" {
-		strikes(t, dir, seed, int(n))
+		strikes(t, dir, seed, draw(list, seed, int(n)))
 		return
 	}
 	if err := able(); err != nil {
@@ -170,13 +174,13 @@ type tally struct {
 }
 
 // strikes strikes a cluster, waits until all jobs are over, and judges what is left.
-func strikes(t *testing.T, dir string, seed uint64, n int) {
+func strikes(t *testing.T, dir string, seed uint64, list []strike) {
 	began := time.Now()
 	if err := errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
 		unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Printf("cluster: %d strikes of seed %d (SEED=%d draws them again)\n", n, seed, seed)
+	fmt.Printf("cluster: %d strikes of seed %d (SEED=%d draws them again)\n", len(list), seed, seed)
 	c, err := newWorld(dir, filepath.Join(dir, "bin"), os.Getenv(groupsVariable), seed)
 	defer func() {
 		if t.Failed() {
@@ -204,7 +208,7 @@ func strikes(t *testing.T, dir string, seed uint64, n int) {
 	go func() { submitted <- c.submit(ctx) }()
 
 	tallies := map[string]*tally{}
-	for i, s := range draw(seed, n) {
+	for i, s := range list {
 		m, leased := c.machines[s.target], false
 		if err := c.until("it can be struck again", time.Minute, func() error { return c.ready(m) }); err != nil {
 			t.Errorf("%s: %v", m.name, err)

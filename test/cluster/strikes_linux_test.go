@@ -7,10 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 )
 
-// lasting is how long what is stopped stays so: longer than the leases of these jobs, and than a link may be silent.
+// lasting is how long what is stopped stays so at least: longer than most leases of these jobs, and than a link may be silent.
 const lasting = 5 * time.Second
 
 // strike is one of a run, drawn before it begins.
@@ -59,9 +61,26 @@ func kinds() []kind {
 	}
 }
 
-// draw is the strikes of a seed: each kind as often as the others, in a random order.
-func draw(seed uint64, n int) (all []strike) {
-	rng, list := rand.New(rand.NewPCG(seed, 1)), kinds()
+// only are the kinds with these names, separated by commas; all if there are none.
+func only(names string) ([]kind, error) {
+	list := kinds()
+	if names == "" {
+		return list, nil
+	}
+	var some []kind
+	for _, name := range strings.Split(names, ",") {
+		i := slices.IndexFunc(list, func(k kind) bool { return k.name == strings.TrimSpace(name) })
+		if i < 0 {
+			return nil, fmt.Errorf("there are no strikes %q", name)
+		}
+		some = append(some, list[i])
+	}
+	return some, nil
+}
+
+// draw is the strikes of a seed: each of these kinds as often as the others, in a random order.
+func draw(list []kind, seed uint64, n int) (all []strike) {
+	rng := rand.New(rand.NewPCG(seed, 1))
 	for len(all) < n {
 		rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		for _, k := range list[:min(len(list), n-len(all))] {
@@ -85,7 +104,7 @@ func killed(_ *world, m *machine, s strike) (string, error) {
 
 func stopped(_ *world, m *machine, s strike) (string, error) {
 	err := m.stop()
-	time.Sleep(lasting + s.short)
+	time.Sleep(lasting + 3*s.short)
 	return "", errors.Join(err, m.goOn())
 }
 

@@ -17,7 +17,10 @@ const (
 	// joined is how many machines there are besides the head.
 	joined = 9
 	// unitsOfAJob is what each job does, and atOnce how many jobs are not over at any time.
-	unitsOfAJob, atOnce = 400, 4
+	unitsOfAJob, atOnce = 400, 6
+	// Every other job is cut into leases of some 2 s and the others into some of 10 s, by how many it may have at once: strikes fall into
+	// leases and outlast them, and a machine whose clock is ahead takes no lease that is over by it.
+	manyAtOnce, fewAtOnce = 8, 2
 	// callTime is how long one call of the client may take.
 	callTime = 10 * time.Second
 )
@@ -226,9 +229,13 @@ func (c *world) submit(ctx context.Context) error {
 			}
 			continue
 		}
-		name := fmt.Sprintf("j%d", n)
+		name, parallelism := fmt.Sprintf("j%d", n), manyAtOnce
+		if n%2 == 1 {
+			parallelism = fewAtOnce
+		}
 		path := filepath.Join(c.dir, name+".yaml")
-		if err := os.WriteFile(path, fmt.Appendf(nil, jobText, name, unitsOfAJob, pace, grid, workerVariable, c.witnesses, self), 0o644); err != nil {
+		if err := os.WriteFile(path, fmt.Appendf(nil, jobText, name, unitsOfAJob, pace, grid, parallelism, workerVariable, c.witnesses,
+			self), 0o644); err != nil {
 			return err
 		}
 		if _, err := c.sluice("submit", "-f", path); err == nil { // else once more: it is the same job
@@ -246,7 +253,7 @@ const jobText = `apiVersion: sluice.dev/v1alpha1
 kind: Job
 metadata: {name: %s}
 spec:
-  items: {total: %d, perItem: %v, grid: %d, parallelism: 8}
+  items: {total: %d, perItem: %v, grid: %d, parallelism: %d}
   startup: 300ms
   memory: 64Mi
   maxFailures: 1000
