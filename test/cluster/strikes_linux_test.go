@@ -138,12 +138,15 @@ func wiped(c *world, m *machine, _ strike) (string, error) {
 	return "", errors.Join(m.clear(), m.on(), c.again(m))
 }
 
-// again removes a machine, and has it join anew.
+// again removes a machine, and has it join anew. Until it has joined its daemon may end where the head can't be reached or writes nothing.
 func (c *world) again(m *machine) error {
 	if _, err := c.insist("nodes", "remove", m.name, "--yes"); err != nil {
 		return err
 	}
-	return c.join(m)
+	if err := c.join(m); err != nil {
+		return err
+	}
+	return c.until("it has joined again", time.Minute, func() error { return c.ready(m) })
 }
 
 // restored: the machine's data becomes what it was some leases ago, as after a backup was put back. It is refused, or does no harm; in the
