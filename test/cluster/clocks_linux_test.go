@@ -62,8 +62,8 @@ func skewed(dir string) (overlay string, err error) {
 		return "", err
 	}
 	if n := strings.Count(string(text), now); n != 1 {
-		return "", fmt.Errorf("%s reads the clock in %d places that this test knows, want 1: put what is there now into clocks_linux_test.go",
-			lib, n)
+		return "", fmt.Errorf("%s reads the clock in %d places that this test knows, want 1: put what is there now into "+
+			"clocks_linux_test.go", lib, n)
 	}
 	replaced := map[string]string{}
 	for name, text := range map[string]string{

@@ -181,6 +181,11 @@ func strikes(t *testing.T, dir string, seed uint64, list []strike) {
 		t.Fatal(err)
 	}
 	fmt.Printf("cluster: %d strikes of seed %d (SEED=%d draws them again)\n", len(list), seed, seed)
+	for _, k := range kinds() {
+		if k.known != "" && !slices.ContainsFunc(list, func(s strike) bool { return s.kind.name == k.name }) {
+			fmt.Printf("cluster: left out, as KINDS=%q does not ask for it: %s\n", k.name, k.known)
+		}
+	}
 	c, err := newWorld(dir, filepath.Join(dir, "bin"), os.Getenv(groupsVariable), seed)
 	defer func() {
 		if t.Failed() {
@@ -209,41 +214,7 @@ func strikes(t *testing.T, dir string, seed uint64, list []strike) {
 
 	tallies := map[string]*tally{}
 	for i, s := range list {
-		m, leased := c.machines[s.target], false
-		if err := c.until("it can be struck again", time.Minute, func() error { return c.ready(m) }); err != nil {
-			t.Errorf("%s: %v", m.name, err)
-		}
-		_ = c.until("a lease runs on it", 10*time.Second, func() error { // if none does that is counted
-			if leased = c.leased(m); !leased {
-				return errors.New("none does")
-			}
-			return nil
-		})
-		struck := time.Now()
-		said, err := s.kind.do(c, m, s)
-		took := time.Since(struck)
-		if err != nil {
-			t.Errorf("%s at %s: %v", s.kind.name, m.name, err)
-		}
-		_ = c.until("the head answers", time.Minute, func() error { _, err := c.nodes(); return err }) // the next strike's readiness says it
-		for _, at := range c.machines {
-			if list := at.ended(); len(list) > 0 {
-				if said += fmt.Sprintf(" (%s ended by itself: %s)", at.name, strings.Join(list, ", ")); at != m || !s.kind.ends {
-					t.Errorf("after %s at %s the daemon of %s ended by itself: %s", s.kind.name, m.name, at.name, strings.Join(list, ", "))
-				}
-			}
-		}
-		y := tallies[s.kind.name]
-		if y == nil {
-			y = &tally{}
-			tallies[s.kind.name] = y
-		}
-		if y.strikes++; leased {
-			y.leased++
-		}
-		y.took += took
-		fmt.Printf("%4d  %4.0f s  %-16s  %-4s  for %4.1f s  leased %-5v  %s\n", i+1, struck.Sub(began).Seconds(), s.kind.name, m.name,
-			took.Seconds(), leased, said)
+		c.strike(t, i+1, s, tallies, began)
 	}
 	stop()
 	if err := <-submitted; err != nil {
@@ -251,6 +222,50 @@ func strikes(t *testing.T, dir string, seed uint64, list []strike) {
 	}
 	c.settle(t)
 	c.tell(t, tallies, began)
+}
+
+// strike strikes once, when what it hits is well, and prints a line.
+func (c *world) strike(t *testing.T, n int, s strike, tallies map[string]*tally, began time.Time) {
+	m, leased := c.machines[s.target], false
+	if err := c.until("it can be struck again", time.Minute, func() error { return c.ready(m) }); err != nil {
+		t.Errorf("%s: %v", m.name, err)
+	}
+	_ = c.until("a lease runs on it", 10*time.Second, func() error { // if none does that is counted
+		if leased = c.leased(m); !leased {
+			return errors.New("none does")
+		}
+		return nil
+	})
+	struck := time.Now()
+	said, err := s.kind.do(c, m, s)
+	took := time.Since(struck)
+	if err != nil {
+		t.Errorf("%s at %s: %v", s.kind.name, m.name, err)
+	}
+	if err := c.until("the head answers", time.Minute, func() error { _, err := c.nodes(); return err }); err != nil {
+		t.Error(err)
+	}
+	for _, at := range c.machines {
+		list := at.ended()
+		if len(list) == 0 {
+			continue
+		}
+		how := fmt.Sprintf("the daemon of %s ended by itself: %s", at.name, strings.Join(list, ", "))
+		if said += " (" + how + ")"; at != m || !s.kind.ends {
+			t.Errorf("after %s at %s %s", s.kind.name, m.name, how)
+		}
+	}
+	y := tallies[s.kind.name]
+	if y == nil {
+		y = &tally{}
+		tallies[s.kind.name] = y
+	}
+	if y.strikes++; leased {
+		y.leased++
+	}
+	y.took += took
+	fmt.Printf("%4d  %4.0f s  %-16s  %-4s  for %4.1f s  leased %-5v  %s\n", n, struck.Sub(began).Seconds(), s.kind.name, m.name,
+		took.Seconds(), leased, said)
 }
 
 // leased says whether a lease runs on a machine, or on any for the head.
@@ -284,7 +299,10 @@ func (c *world) tell(t *testing.T, tallies map[string]*tally, began time.Time) {
 	joined, units := int64(0), map[string]int64{}
 	for _, job := range c.jobs {
 		h := c.history(job)
-		sum.units, sum.duplicates, sum.lost, sum.redone = sum.units+h.units, sum.duplicates+h.duplicates, sum.lost+h.lost, sum.redone+h.redone
+		sum.units += h.units
+		sum.duplicates += h.duplicates
+		sum.lost += h.lost
+		sum.redone += h.redone
 		for where, n := range h.machine {
 			if units[where] += n; where != c.machines[0].name {
 				joined += n
@@ -309,7 +327,8 @@ func (c *world) tell(t *testing.T, tallies map[string]*tally, began time.Time) {
 		t.Errorf("%d of %d units were done on joined machines: the run has not shown what it is for", joined, sum.units)
 	}
 	if 2*all.leased < all.strikes {
-		t.Errorf("%d of %d strikes fell while a lease ran on what they struck: the run has not shown what it is for", all.leased, all.strikes)
+		t.Errorf("%d of %d strikes fell while a lease ran on what they struck: the run has not shown what it is for", all.leased,
+			all.strikes)
 	}
 }
 

@@ -200,8 +200,8 @@ func TestJudge(t *testing.T) {
 	}{
 		{"all of it", whole, both, 0, 0, 0, ""},
 		{"done again", whole, append(of("z", "m3", 0, 3), both...), 0, 0, 3, ""},
-		{"an output with more than counts", []committed{{"a", 0, 2, of("a", "m1", 0, 3)}, whole[1]}, append(of("a", "m1", 2, 3), both...), 0, 0, 1,
-			""},
+		{"an output with more than counts", []committed{{"a", 0, 2, of("a", "m1", 0, 3)}, whole[1]},
+			append(of("a", "m1", 2, 3), both...), 0, 0, 1, ""},
 		{"nothing", nil, both, 0, 4, 4, "in no committed output"},
 		{"a gap", whole[:1], both, 0, 2, 2, "unit 2 is in no committed output"},
 		{"committed by two", append([]committed{{"c", 1, 2, of("c", "m1", 1, 2)}}, whole...), append(of("c", "m1", 1, 2), both...), 1, 0, 1,

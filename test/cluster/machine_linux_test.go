@@ -201,7 +201,8 @@ func (m *machine) supervisors() (n int) {
 	for _, path := range all {
 		line, _ := os.ReadFile(path)
 		name, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "comm"))
-		if bytes.Contains(line, []byte("sluice-shim")) && bytes.Contains(line, []byte(m.data+"/")) && !bytes.HasPrefix(name, []byte("sluice-init")) {
+		if bytes.Contains(line, []byte("sluice-shim")) && bytes.Contains(line, []byte(m.data+"/")) &&
+			!bytes.HasPrefix(name, []byte("sluice-init")) {
 			n++
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// workerVariable makes the test program the program of a subjob; it names the folder of witnesses.
-const workerVariable = "CLUSTER_WORKER"
+// workerVariable makes the test program the program of a subjob; it names the folder of witnesses. stepsVariable is set for a job of steps.
+const workerVariable, stepsVariable = "CLUSTER_WORKER", "CLUSTER_STEPS"
 
 const (
 	// pace is what a unit takes, grid how many are reported at once.
@@ -19,12 +19,23 @@ const (
 )
 
 // work does the units of a subjob. Each is written to the job's witness, outside of all that Sluice knows, by one append, and then to the
-// output: the unit, the subjob and the machine.
+// output: the unit, the subjob and the machine. Steps leave a checkpoint with each report, and go on from the last.
 func work(witnesses string) {
 	host, err := os.Hostname()
 	check(err)
 	name, subjob := os.Getenv("SLUICE_JOB"), os.Getenv("SLUICE_SUBJOB")
 	from, to := number("SLUICE_FROM"), number("SLUICE_TO")
+	steps := os.Getenv(stepsVariable) != ""
+	state := func(folder string, n int64) string {
+		return filepath.Join(os.Getenv(folder), fmt.Sprintf("state-%d", n))
+	}
+	if steps && from > 0 {
+		text, err := os.ReadFile(state("SLUICE_RESUME_DIR", from))
+		check(err)
+		if string(text) != name {
+			check(fmt.Errorf("the checkpoint at %d is %q", from, text))
+		}
+	}
 	witness, err := os.OpenFile(filepath.Join(witnesses, name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	check(err)
 	var out bytes.Buffer
@@ -36,7 +47,10 @@ func work(witnesses string) {
 		out.WriteString(line)
 		if done := i + 1; done%grid == 0 || done == to {
 			publish(filepath.Join(os.Getenv("SLUICE_OUTPUT_DIR"), unitsFile), out.Bytes())
-			publish(os.Getenv("SLUICE_PROGRESS_FILE"), fmt.Appendf(nil, `{"progress": %d}`, done))
+			if steps {
+				publish(state("SLUICE_CHECKPOINT_DIR", done), []byte(name))
+			}
+			publish(os.Getenv("SLUICE_PROGRESS_FILE"), fmt.Appendf(nil, `{"progress": %d, "checkpoint": %v}`, done, steps))
 		}
 	}
 }

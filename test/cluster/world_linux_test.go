@@ -18,7 +18,7 @@ const (
 	joined = 9
 	// unitsOfAJob is what each job does, and atOnce how many jobs are not over at any time.
 	unitsOfAJob, atOnce = 400, 6
-	// Every other job is cut into leases of some 2 s and the others into some of 10 s, by how many it may have at once: strikes fall into
+	// Every other job is cut into leases of some 2 s and the others into longer ones, by how many it may have at once: strikes fall into
 	// leases and outlast them, and a machine whose clock is ahead takes no lease that is over by it.
 	manyAtOnce, fewAtOnce = 8, 2
 	// callTime is how long one call of the client may take.
@@ -229,13 +229,9 @@ func (c *world) submit(ctx context.Context) error {
 			}
 			continue
 		}
-		name, parallelism := fmt.Sprintf("j%d", n), manyAtOnce
-		if n%2 == 1 {
-			parallelism = fewAtOnce
-		}
+		name := fmt.Sprintf("j%d", n)
 		path := filepath.Join(c.dir, name+".yaml")
-		if err := os.WriteFile(path, fmt.Appendf(nil, jobText, name, unitsOfAJob, pace, grid, parallelism, workerVariable, c.witnesses,
-			self), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(c.job(name, n, self)), 0o644); err != nil {
 			return err
 		}
 		if _, err := c.sluice("submit", "-f", path); err == nil { // else once more: it is the same job
@@ -248,16 +244,29 @@ func (c *world) submit(ctx context.Context) error {
 	return nil
 }
 
-// jobText is a job's file. Strikes are signals that Sluice did not send, so that they count as failures of the job.
-const jobText = `apiVersion: sluice.dev/v1alpha1
+// job is the file of a job. Strikes are signals that Sluice did not send, so that they count as failures of the job.
+func (c *world) job(name string, n int, program string) string {
+	work, env := "", workerVariable+": "+c.witnesses
+	switch n % 4 {
+	case 0, 2:
+		work = fmt.Sprintf("items: {total: %d, perItem: %v, grid: %d, parallelism: %d}", unitsOfAJob, pace, grid, manyAtOnce)
+	case 1:
+		work = fmt.Sprintf("items: {total: %d, perItem: %v, grid: %d, parallelism: %d}", unitsOfAJob, pace, grid, fewAtOnce)
+	default:
+		work = fmt.Sprintf("steps: {total: %d, perStep: %v, every: %d, restore: 100ms, checkpoint: 50ms}\n  tauMin: 1s", unitsOfAJob, pace,
+			grid)
+		env += ", " + stepsVariable + `: "1"`
+	}
+	return fmt.Sprintf(`apiVersion: sluice.dev/v1alpha1
 kind: Job
 metadata: {name: %s}
 spec:
-  items: {total: %d, perItem: %v, grid: %d, parallelism: %d}
+  %s
   startup: 300ms
   memory: 64Mi
   maxFailures: 1000
   grace: 200ms
-  env: {%s: %s}
+  env: {%s}
   command: [%q]
-`
+`, name, work, env, program)
+}
