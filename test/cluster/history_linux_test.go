@@ -1,13 +1,11 @@
 package cluster
 
 import (
-	"archive/tar"
 	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -108,63 +106,32 @@ func parseUnits(data []byte) (all []unit) {
 	return all
 }
 
-// outputs of a job that are committed: which ranges, as the head says, and what lies in its store for their subjobs.
+// outputs of a job that are committed, as anybody finds them: the ranges, and the folders at the head that they name.
 func (c *world) outputs(job string) ([]committed, error) {
-	text, err := c.sluice("output", job, "-o", "json")
+	text, err := c.insist("output", job, "-o", "json")
 	if err != nil {
 		return nil, err
 	}
 	var rows []struct {
-		Subjob   string
-		From, To int64
+		Subjob, Path string
+		From, To     int64
 	}
 	if err := json.Unmarshal([]byte(text), &rows); err != nil {
 		return nil, fmt.Errorf("sluice output %s: %w", job, err)
 	}
 	all := make([]committed, len(rows))
 	for i, r := range rows {
-		data, err := stored(filepath.Join(c.machines[0].data, "store"), job, r.Subjob)
-		if err != nil {
-			return nil, err
+		all[i] = committed{r.Subjob, r.From, r.To, nil}
+		if r.Path == "" {
+			continue // nothing was left, which is wrong, as each of these subjobs writes something
 		}
-		all[i] = committed{r.Subjob, r.From, r.To, parseUnits(data)}
+		data, err := os.ReadFile(filepath.Join(r.Path, unitsFile))
+		if err != nil {
+			return nil, fmt.Errorf("the output of subjob %s: %w", r.Subjob, err)
+		}
+		all[i].units = parseUnits(data)
 	}
 	return all, nil
-}
-
-// stored is the file of units that a subjob has left in a store.
-func stored(store, job, subjob string) ([]byte, error) {
-	names, err := filepath.Glob(filepath.Join(store, "names", "jobs", "*", job, subjob+".json"))
-	if err != nil || len(names) != 1 {
-		return nil, errors.Join(err, fmt.Errorf("job %s: the store has %d names for subjob %s", job, len(names), subjob))
-	}
-	var name struct{ Refs struct{ Output string } }
-	data, err := os.ReadFile(names[0])
-	if err == nil {
-		err = json.Unmarshal(data, &name)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", names[0], err)
-	}
-	if len(name.Refs.Output) < 2 {
-		return nil, nil
-	}
-	f, err := os.Open(filepath.Join(store, "objects", name.Refs.Output[:2], name.Refs.Output))
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	for in := tar.NewReader(f); ; {
-		h, err := in.Next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, nil
-		case err != nil:
-			return nil, fmt.Errorf("%s: %w", f.Name(), err)
-		case h.Name == unitsFile:
-			return io.ReadAll(in)
-		}
-	}
 }
 
 // history of a job, from its outputs and its witness.
