@@ -141,7 +141,7 @@ func within(t *testing.T, seed uint64) (err error) {
 	case s := <-asked:
 		_ = c.Process.Kill() // and so all that runs below it
 		<-ended
-		err = fmt.Errorf("ended by %v", s)
+		return errors.Join(fmt.Errorf("ended by %v", s), os.RemoveAll(dir))
 	}
 	if err == nil {
 		return os.RemoveAll(dir)
