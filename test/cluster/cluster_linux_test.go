@@ -198,7 +198,7 @@ func strikes(t *testing.T, dir string, seed uint64, list []strike) {
 	}
 	var least, most time.Duration
 	if err := c.until("the machines' clocks are wrong", 20*time.Second, func() (err error) {
-		if least, most, err = c.clocks(); err == nil && most-least < 5*time.Second {
+		if least, most, err = c.clocks(); err == nil && most-least < 9*time.Second {
 			err = fmt.Errorf("the head measures %v to %v", least, most)
 		}
 		return err
