@@ -181,11 +181,6 @@ func strikes(t *testing.T, dir string, seed uint64, list []strike) {
 		t.Fatal(err)
 	}
 	fmt.Printf("cluster: %d strikes of seed %d (SEED=%d draws them again)\n", len(list), seed, seed)
-	for _, k := range kinds() {
-		if k.known != "" && !slices.ContainsFunc(list, func(s strike) bool { return s.kind.name == k.name }) {
-			fmt.Printf("cluster: left out, as KINDS=%q does not ask for it: %s\n", k.name, k.known)
-		}
-	}
 	c, err := newWorld(dir, filepath.Join(dir, "bin"), os.Getenv(groupsVariable), seed)
 	defer func() {
 		if t.Failed() {

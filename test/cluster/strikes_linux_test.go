@@ -32,8 +32,6 @@ type kind struct {
 	// ends: the daemon may end by itself.
 	ends bool
 	do   func(c *world, m *machine, s strike) (said string, err error)
-	// known is what it is known to break, so that it is struck only when it is asked for; empty: nothing.
-	known string
 }
 
 type where int
@@ -54,8 +52,7 @@ func kinds() []kind {
 		{name: "power cut", at: onMachine, do: cut},
 		{name: "disk full", at: onMachine, ends: true, do: filled},
 		{name: "data lost", at: onMachine, do: wiped},
-		{name: "data old", at: onMachine, ends: true, do: restored,
-			known: "a machine with an old copy of its data makes tokens of subjobs a second time: what the later one leaves is lost"},
+		{name: "data old", at: onMachine, ends: true, do: restored},
 		{name: "link mute", at: anywhere, do: link(fault{mute: true})},
 		{name: "link deaf", at: anywhere, do: link(fault{deaf: true})},
 		{name: "link cut", at: anywhere, do: link(fault{mute: true, deaf: true})},
@@ -64,11 +61,11 @@ func kinds() []kind {
 	}
 }
 
-// only are the kinds with these names, separated by commas; if there are none, all but those that are known to break something.
+// only are the kinds with these names, separated by commas; if there are none, all.
 func only(names string) ([]kind, error) {
 	list := kinds()
 	if names == "" {
-		return slices.DeleteFunc(list, func(k kind) bool { return k.known != "" }), nil
+		return list, nil
 	}
 	var some []kind
 	for _, name := range strings.Split(names, ",") {
@@ -152,8 +149,8 @@ func (c *world) again(m *machine) error {
 	return c.until("it has joined again", time.Minute, func() error { return c.ready(m) })
 }
 
-// restored: the machine's data becomes what it was some leases ago, as after a backup was put back. It is refused, or does no harm; in the
-// first case it is removed, loses its data, and joins anew.
+// restored: the machine's data becomes what it was some leases ago, as after a backup was put back. It must be refused; then it is removed,
+// loses its data, and joins anew.
 func restored(c *world, m *machine, s strike) (string, error) {
 	m.off()
 	old := filepath.Join(m.dir, "old")
@@ -177,7 +174,7 @@ func restored(c *world, m *machine, s strike) (string, error) {
 	}
 	why := c.until("it is ready with old data", 20*time.Second, func() error { return c.ready(m) })
 	if why == nil {
-		return "it goes on with its old data", nil
+		return "", errors.New("it goes on with its old data")
 	}
 	m.off()
 	return "it is refused and joins anew: " + why.Error(), errors.Join(m.clear(), m.on(), c.again(m))
