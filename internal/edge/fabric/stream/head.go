@@ -277,8 +277,8 @@ func (h *Head) Link(ctx context.Context, stream *connect.BidiStream[pb.Frame, pb
 	// Asked once more: Expel knew nothing of this call if the machine was removed just after it was asked first.
 	if _, err = h.options.Caller(ctx); err == nil {
 		err = s.run(ctx, served{stream, by}, func() error {
-			if err := h.begun(name, s.other.Load()); err != nil {
-				return err
+			if anew := h.begun(name, s.other.Load()); anew != nil {
+				return anew
 			}
 			return h.up(name, l)
 		})
