@@ -76,7 +76,7 @@ func TestMachinesThatJoinDoTheWork(t *testing.T) {
 	c.done("counts")
 	c.once("counts", 600)
 	for _, m := range machines {
-		m.fails(1, []string{"jobs are at its head", c.at}, "jobs")
+		m.fails(1, []string{"its head, which it calls at " + c.at, "answers for jobs"}, "jobs")
 		says(t, m.must("slices"), "gpu0")
 	}
 }
