@@ -188,10 +188,10 @@ func TestWhoFailsBesideAFullDiskIsExcused(t *testing.T) {
 // TestTheLargestFillsTheDisk: of two subjobs that each took half of the bytes free at their start, the one with more is ended.
 func TestTheLargestFillsTheDisk(t *testing.T) {
 	b := newBench(t, onSmallDisk(t))
-	b.do(lease(time.Minute, "sh", "-c", `head -c 13000000 /dev/zero > $SLUICE_OUTPUT_DIR/x; sleep 1000`))
+	b.do(lease(3*time.Minute, "sh", "-c", `head -c 13000000 /dev/zero > $SLUICE_OUTPUT_DIR/x; sleep 1000`))
 	b.next(protocol.Started)
 	b.await("its output", func() bool { return b.wrote(13_000_000) })
-	second := lease(10*time.Second, "sh", "-c", `head -c 60000000 /dev/zero > $SLUICE_OUTPUT_DIR/x; sleep 1000`)
+	second := lease(25*time.Second, "sh", "-c", `head -c 60000000 /dev/zero > $SLUICE_OUTPUT_DIR/x; sleep 1000`)
 	second.Token.Seq = 2
 	b.do(second)
 	b.wantCulprit(b.ended(token))
