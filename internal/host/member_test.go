@@ -6,8 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"math/rand/v2"
-	"net"
-	"net/http"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -32,6 +30,7 @@ import (
 	"sluice.dev/sluice/internal/edge/fabric/stream"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/journal/local"
+	"sluice.dev/sluice/internal/edge/membership"
 )
 
 // clusterPatience bounds every wait of these tests, on a machine that is busy with others.
@@ -65,35 +64,15 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// machineKey is the key of the certificate that a call came by in its context.
-type machineKey struct{}
-
 // begin starts the head, at the address it had before.
 func (c *cluster) begin() {
 	c.t.Helper()
 	c.links = stream.NewHead(stream.HeadOptions{
-		Caller: func(ctx context.Context) (job.NodeID, error) {
-			s := ctx.Value(machineKey{}).(*tls.ConnectionState)
-			if len(s.PeerCertificates) == 0 {
-				return "", errkind.Errorf(errkind.Denied, "no certificate")
-			}
-			return c.authority.Caller(s.PeerCertificates[0])
-		},
-		Owns: func(name job.NodeID, t job.Token) bool { return c.authority.Named(node.NumberOf(t)) == name }, Timing: brisk,
+		Caller: membership.Caller(c.authority, nil), Owns: membership.Owns(c.authority), Timing: brisk,
 	})
-	_, links := c.links.Handler(nil)
-	server := &http.Server{
-		ReadHeaderTimeout: clusterPatience, ConnContext: stream.WithConn, TLSConfig: c.authority.Server(time.Now),
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			links.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), machineKey{}, r.TLS)))
-		}),
-	}
-	listener, err := listenAgain(c.addr)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.addr = listener.Addr().String()
-	go func() { _ = server.ServeTLS(listener, "", "") }()
+	server := c.listen()
+	c.addr = server.Addr()
+	ended := drive(c.t, server.Serve)
 	config, err := arrangement.Choice{Policy: fair.Policy{}, Mechanism: "sja", Horizon: time.Hour, Node: "head"}.Config()
 	if err != nil {
 		c.t.Fatal(err)
@@ -103,45 +82,30 @@ func (c *cluster) begin() {
 		c.t.Fatal(err)
 	}
 	o := Options{DataDir: filepath.Join(c.dir, "head"), Machine: "head", Actors: actors, Inventory: fixed{}, Journal: journals,
-		Fabric: c.links, Elsewhere: elsewhereOf{c.authority, c.links},
+		Fabric: c.links, Elsewhere: membership.Machines{Authority: c.authority, Links: c.links},
 		Executor: func(Env) (executor.Executor, Files, error) { return &deaf{}, nil, nil }}
 	if c.Host, err = Open(c.t.Context(), o); err != nil {
 		c.t.Fatal(err)
 	}
-	ended := drive(c.t, c.Run)
+	daemon := drive(c.t, c.Run)
 	c.stop = func() {
+		daemon()
 		ended()
-		_ = server.Close()
 	}
 }
 
-// elsewhereOf are the machines that have joined a cluster.
-type elsewhereOf struct {
-	*authority.Authority
-	links *stream.Head
-}
-
-func (e elsewhereOf) Away(name job.NodeID) error {
-	for _, m := range e.links.Machines() {
-		if m.Name == name && m.Up {
-			return nil
-		} else if m.Name == name {
-			return m.Why
-		}
+// listen takes the head's address, again where it had one.
+func (c *cluster) listen() (s *membership.Server) {
+	c.t.Helper()
+	addr := cmp.Or(c.addr, "127.0.0.1:0")
+	err := errors.New("it was not tried")
+	for end := time.Now().Add(clusterPatience); err != nil && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		s, err = membership.Listen(addr, membership.HeadOptions{Authority: c.authority, Head: c.links})
 	}
-	return errkind.Errorf(errkind.NotFound, "no machine %s", name)
-}
-
-func listenAgain(addr string) (l net.Listener, err error) {
-	if addr == "" {
-		addr = "127.0.0.1:0"
+	if err != nil {
+		c.t.Fatal(err)
 	}
-	for end := time.Now().Add(clusterPatience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if l, err = net.Listen("tcp", addr); err == nil {
-			break
-		}
-	}
-	return l, err
+	return s
 }
 
 func journals(dir string) (journal.Journal, error) { return local.Open(dir, local.Options{}) }

@@ -21,8 +21,14 @@ const HeadName = "head.sluice.internal"
 
 const secretBytes = 32
 
-// prefix begins a token's text: people and scanners of secrets know it by that.
-const prefix = "sluice-join-1-"
+// kind begins every token's text, prefix that of this version: people and scanners of secrets know it by that.
+const (
+	kind   = "sluice-join-"
+	prefix = kind + "1-"
+)
+
+// IsInvitation reports whether a secret is meant as a token to join by, of whatever version, and not as a daemon's token.
+func IsInvitation(secret string) bool { return strings.HasPrefix(secret, kind) }
 
 // Invitation is a token as the machine that joins by it reads it.
 type Invitation struct {

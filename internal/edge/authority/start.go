@@ -21,9 +21,9 @@ func (a *Authority) Started(name job.NodeID, start string, before []string) erro
 	case was == start:
 		return nil
 	case was != "" && !slices.Contains(before, was):
-		return errkind.Errorf(errkind.Denied, "machine %s starts with an older copy of its data, or a second time elsewhere: what it ran since "+
-			"then is unknown there; run sluice nodes remove %s at the head, and let it join again by a new token, with an empty directory",
-			name, name)
+		return errkind.Errorf(errkind.Denied, "machine %s starts with an older copy of its data, or a second time elsewhere: what it ran "+
+			"since then is unknown there; run sluice nodes remove %s at the head, and let it join again by a new token, with an empty "+
+			"directory", name, name)
 	}
 	return a.change(func(m *members) error {
 		m.Machines[i].Start = start

@@ -166,8 +166,8 @@ func readFile(path, otherwise string, content any) (found bool, err error) {
 	}
 	err = json.Unmarshal(text, &is)
 	if err == nil && is.Version > fileVersion {
-		return false, errkind.Errorf(errkind.Unsupported, "%s is of version %d, and this build knows versions up to %d: use the build that "+
-			"wrote it; nothing was changed", path, is.Version, fileVersion)
+		return false, errkind.Errorf(errkind.Unsupported, "%s is of version %d, and this build knows versions up to %d: use the build "+
+			"that wrote it; nothing was changed", path, is.Version, fileVersion)
 	}
 	if err == nil && is.Version != fileVersion {
 		err = fmt.Errorf("its version is %d", is.Version)

@@ -359,8 +359,8 @@ func (m *Membership) renew(ctx context.Context) error {
 	}
 	next, cert, err := id.with(answer.Msg)
 	if err == nil && next.Number != id.Number {
-		err = errkind.Errorf(errkind.Corrupt, "the head at %s gives this machine number %d, and it has %d: its files may be of an old copy; "+
-			"look at its log", id.Head, next.Number, id.Number)
+		err = errkind.Errorf(errkind.Corrupt, "the head at %s gives this machine number %d, and it has %d: its files may be of an old "+
+			"copy; look at its log", id.Head, next.Number, id.Number)
 	}
 	if err != nil {
 		return err

@@ -192,22 +192,9 @@ func (c *head) close() error {
 	return errors.Join(err, c.links.Close())
 }
 
-// Named implements nodes.Elsewhere.
-func (c *head) Named(number int) job.NodeID { return c.authority.Named(number) }
-
-// Away implements nodes.Elsewhere.
-func (c *head) Away(machine job.NodeID) error {
-	if !c.authority.Has(machine) {
-		return errkind.Errorf(errkind.NotFound, "no machine %s has joined", machine)
-	}
-	m, ok := c.links.Machine(machine)
-	switch {
-	case !ok:
-		return errkind.Errorf(errkind.Unavailable, "it has not called since this daemon came up")
-	case m.Up:
-		return nil
-	}
-	return m.Why
+// machines are those that have joined (nodes.Elsewhere).
+func (c *head) machines() membership.Machines {
+	return membership.Machines{Authority: c.authority, Links: c.links}
 }
 
 // Machines implements api.Machines.
@@ -217,7 +204,7 @@ func (c *head) Machines() []status.Machine {
 	for i := range all {
 		m := &list[i]
 		m.Name, m.Joined = all[i].Name, quantity.At(all[i].Joined)
-		if why := c.Away(m.Name); why != nil {
+		if why := c.machines().Away(m.Name); why != nil {
 			m.Why = why.Error()
 		}
 		if l, ok := c.links.Machine(m.Name); ok {

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +20,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/authority"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process"
@@ -124,7 +124,7 @@ func belong(ctx context.Context, o *Options, data string) (m *membership.Members
 		return nil, err
 	}
 	kept := membership.Options{Dir: filepath.Join(data, membershipDir), Log: o.Log}
-	if !isInvitation(o.Invitation) {
+	if !authority.IsInvitation(o.Invitation) {
 		if m, err = membership.Open(kept); err == nil && o.Head != "" {
 			err = m.Move(o.Head)
 		}
@@ -308,6 +308,3 @@ func memberStore(ctx context.Context, m *membership.Membership, s membership.Set
 	_, away = where.Now(ctx)
 	return where, away, nil
 }
-
-// isInvitation reports whether a secret is a token by which machines join.
-func isInvitation(secret string) bool { return strings.HasPrefix(secret, "sluice-join-") }
