@@ -66,6 +66,9 @@ func (s *Spec) mix(h digest.Hash) digest.Hash {
 	if s.Patience != 0 { // jobs from before there was one keep their digests
 		h = h.Int(int64(s.Patience))
 	}
+	if s.Owner != "" { // the same
+		h = h.Text("owner").Text(s.Owner)
+	}
 	return s.Launch.Mix(h.Text(s.Template))
 }
 

@@ -167,6 +167,9 @@ type Spec struct {
 	Options []Option
 	// Template names jobs that behave alike, so that what one taught serves the next; empty: none.
 	Template string
+	// Owner is the user who has submitted it, by the name that the daemon knows; empty: not known, as of jobs from before there was one and
+	// of those that another system submits. Only who lets the user in sets it: no job file does.
+	Owner string
 
 	// Continue: a running subjob may be given the window that follows its own; the program rereads its lease file.
 	Continue bool

@@ -22,6 +22,14 @@ func (k JobKey) Compare(o JobKey) int {
 // Key is the job's place in every list.
 func (j *Job) Key() JobKey { return JobKey{j.Submitted, j.Name} }
 
+// Owner is who has submitted it; empty: not known.
+func (j *Job) Owner() string {
+	if j.Spec == nil {
+		return ""
+	}
+	return j.Spec.Owner
+}
+
 // JobStates is a set of states. The empty set stands for all of them.
 type JobStates uint16
 
@@ -40,8 +48,9 @@ type JobQuery struct {
 	Before JobKey
 	// Limit is the most jobs of the page; 0: as many as there are.
 	Limit int
-	// Queue and States select; empty: all.
+	// Queue, Owner and States select; empty: all.
 	Queue  string
+	Owner  string
 	States JobStates
 }
 

@@ -101,15 +101,15 @@ func Durable(z *Zone) (all struct {
 // Listed is a job as a list of jobs has to show it.
 type Listed struct {
 	status.JobKey
-	Queue string
-	State job.State
+	Queue, Owner string
+	State        job.State
 }
 
 // Everybody is all jobs of the zone in the order of lists, found without its rosters.
 func Everybody(z *Zone, now quantity.Instant) (all []Listed) {
 	for j := range z.home.Book().Jobs() {
 		shown, _ := z.Brief(now, j.ID)
-		all = append(all, Listed{j.ListKey(), j.Queue().Name, shown.State})
+		all = append(all, Listed{j.ListKey(), j.Queue().Name, j.Spec.Owner, shown.State})
 	}
 	slices.SortFunc(all, func(a, b Listed) int { return a.Compare(b.JobKey) })
 	return all

@@ -28,7 +28,9 @@ func TestAPageLeavesNobodyOut(t *testing.T) {
 		for i := 0; i < 60; i++ {
 			for range draw(4) { // several at one instant
 				if n := len(w.adopted); n < jobs {
-					w.submit(w.drawJob(rt, draw, n))
+					s := w.drawJob(rt, draw, n)
+					s.Owner = []string{"", "ada", "bob"}[draw(3)]
+					w.submit(s)
 				}
 			}
 			w.disturb(draw)
@@ -54,15 +56,15 @@ func TestAPageLeavesNobodyOut(t *testing.T) {
 // checkPages holds the pages of a drawn query against all jobs.
 func checkPages(t *rapid.T, w *world, draw func(int) int) {
 	all := zone.Everybody(w.z, w.now)
-	q := status.JobQuery{Limit: draw(4), Queue: []string{"", "", "other", "capped", "none"}[draw(5)]}
+	q := status.JobQuery{Limit: draw(4), Queue: []string{"", "", "other", "capped", "none"}[draw(5)],
+		Owner: []string{"", "", "ada", "bob", "eve"}[draw(5)]}
 	for state := range job.Impossible + 1 {
 		if draw(3) == 0 {
 			q.States = q.States.With(state)
 		}
 	}
 	want := slices.DeleteFunc(slices.Clone(all), func(l zone.Listed) bool {
-		return q.Queue != "" && l.Queue != q.Queue ||
-			!q.States.Has(l.State)
+		return q.Queue != "" && l.Queue != q.Queue || q.Owner != "" && l.Owner != q.Owner || !q.States.Has(l.State)
 	})
 	for pages := 0; ; pages++ {
 		page := w.z.Page(w.now, q)

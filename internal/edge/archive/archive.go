@@ -30,7 +30,9 @@ type Entry struct {
 	Job        job.ID
 	Generation job.Generation
 	Queue      string
-	State      job.State
+	// Owner is who has submitted it; empty: not known. Only a page tells it, and of jobs that were filed before there was one it is empty.
+	Owner string
+	State job.State
 	// Workdir is the id of the stored work directory that another life of the job needs; empty for none.
 	Workdir string
 	// Submitted is when its last life was asked for, Ended when that was over.

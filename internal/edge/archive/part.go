@@ -32,7 +32,7 @@ func entryOf(name job.ID, generation job.Generation, facts []protocol.Fact) *Ent
 		case protocol.JobAccepted:
 			e.Submitted = f.At
 			if spec := f.Body.(*protocol.Acceptance).Spec; spec != nil {
-				e.Queue, e.Workdir = spec.Queue, spec.Launch.Workdir
+				e.Queue, e.Owner, e.Workdir = spec.Queue, spec.Owner, spec.Launch.Workdir
 			}
 		case protocol.JobRequeued: // another life, which waits from here
 			e.Submitted = f.At
@@ -78,8 +78,8 @@ func (p *Part) Check() error {
 		return errkind.Errorf(errkind.Invalid, "archive: job %s generation %d has the entry of job %s generation %d, %s", p.Job,
 			p.Generation,
 			p.Entry.Job, p.Entry.Generation, p.Entry.State)
-	case p.Entry != nil && len(p.Entry.Queue)+len(p.Entry.Workdir) > maxNames:
-		return errkind.Errorf(errkind.Invalid, "archive: job %s: the names of its queue and work directory have more than %d bytes", p.Job,
+	case p.Entry != nil && len(p.Entry.Queue)+len(p.Entry.Owner)+len(p.Entry.Workdir) > maxNames:
+		return errkind.Errorf(errkind.Invalid, "archive: job %s: the names of its queue, owner and work directory have more than %d bytes", p.Job,
 			maxNames)
 	case len(p.Data) == 0 || len(p.Data) > MaxPart:
 		return errkind.Errorf(errkind.Invalid, "archive: job %s: %d bytes are filed of it, want 1 to %d", p.Job, len(p.Data), MaxPart)

@@ -82,6 +82,7 @@ func specFields(c *coder.Coder, s *job.Spec) {
 	coder.Text(c, 30, &s.Template)
 	coder.Enum(c, 31, &s.Topology, job.SameCluster)
 	coder.Signed(c, 32, &s.Patience)
+	coder.Text(c, 33, &s.Owner)
 }
 
 func launchFields(c *coder.Coder, l *job.Launch) {

@@ -73,7 +73,9 @@ func (p list) archived(ctx context.Context, q status.JobQuery, at quantity.Insta
 	if q.Before != (status.JobKey{}) {
 		before = archive.Cursor{Submitted: q.Before.Submitted, Job: q.Before.Name}
 	}
-	keep := func(e *archive.Entry) bool { return q.Queue == "" || q.Queue == e.Queue }
+	keep := func(e *archive.Entry) bool {
+		return (q.Queue == "" || q.Queue == e.Queue) && (q.Owner == "" || q.Owner == e.Owner)
+	}
 	limit := maxListed
 	if q.Limit > 0 {
 		limit = q.Limit
@@ -135,7 +137,7 @@ func (p list) archived(ctx context.Context, q status.JobQuery, at quantity.Insta
 
 // older counts the archived jobs before a page: of all jobs without looking at them, of a selection as many as one call looks at.
 func (p list) older(q status.JobQuery, page archive.Page, keep func(*archive.Entry) bool) (n int, err error) {
-	if q.Before == (status.JobKey{}) && q.Queue == "" && q.States == 0 {
+	if q.Before == (status.JobKey{}) && q.Queue == "" && q.Owner == "" && q.States == 0 {
 		size, failed := p.archive.Archive().Size()
 		return max(1, int(size.Jobs)-len(page.Entries)-len(page.Damaged)), failed
 	}

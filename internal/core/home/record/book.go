@@ -136,12 +136,18 @@ func (b *Book) List() { b.lists.begin(b.records.All(), b.records.Len(), b.queues
 // Newest are the newest jobs that match a query, the oldest of them first, and how many more do.
 func (b *Book) Newest(q status.JobQuery) (found []*Job, older int) {
 	var in []*list.Roster[*Job]
-	for _, of := range b.Queues() {
-		if q.Queue != "" && q.Queue != of.Name {
+	for _, all := range b.Queues() {
+		if q.Queue != "" && q.Queue != all.Name {
 			continue
 		}
-		for state := range of.rosters {
-			if r := &of.rosters[state]; r.Len() > 0 && q.States.Has(job.State(state)) {
+		of := &all.rosters
+		if q.Owner != "" {
+			if of = all.owners[q.Owner]; of == nil {
+				continue
+			}
+		}
+		for state := range of {
+			if r := &of[state]; r.Len() > 0 && q.States.Has(job.State(state)) {
 				in = append(in, r)
 			}
 		}

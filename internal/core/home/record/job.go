@@ -40,8 +40,8 @@ type Job struct {
 	lessons      *learn.Lessons
 	end          *end
 	trouble      *trouble
-	// enrolledIn is its roster in the queue.
-	enrolledIn *list.Roster[*Job]
+	// enrolledIn is its roster in the queue, ownedIn that of its owner there.
+	enrolledIn, ownedIn *list.Roster[*Job]
 
 	// alive is 1 + its place among the live jobs, deadline that among the alarms for the owner's deadline.
 	alive, deadline int
@@ -67,6 +67,8 @@ type Queue struct {
 	templates learn.Templates[*Job]
 	// rosters have all its jobs, by state; waiting those of each template that have not begun, no template without any.
 	rosters rosters
+	// owners are the same of each owner.
+	owners  map[string]*rosters
 	waiting map[string]*waiting
 }
 

@@ -48,8 +48,8 @@ func (q *Queue) Waiting(template string, behind *Job) iter.Seq[*Job] {
 	}
 }
 
-// lists maintains each queue's job lists. Invariant once kept: each job is in the one roster of its queue and state, and, with a template,
-// in its waiting list iff it has not begun. Derived: none are kept until first asked for, during recovery, or where a snapshot is verified.
+// lists maintains each queue's job lists. Invariant once kept: each job is in the one roster of its queue and state, with an owner also in
+// that of its queue, owner and state, and, with a template, in its waiting list iff it has not begun. Derived: none are kept until first asked for, during recovery, or where a snapshot is verified.
 type lists struct{ kept bool }
 
 // begin lists the jobs that there are: sorted once, since a search for the place of each of a million takes longer.
@@ -77,6 +77,9 @@ func (l *lists) begin(of iter.Seq[*Job], n int, queues map[string]*Queue) {
 		j := jobs[p.of]
 		j.enrolledIn = &j.q.rosters[j.Phase()]
 		j.enrolledIn.Append(j)
+		if j.ownedIn = j.q.owned(j.Spec.Owner, j.Phase()); j.ownedIn != nil {
+			j.ownedIn.Append(j)
+		}
 	}
 	for _, j := range jobs {
 		if j.begins() {
@@ -99,6 +102,9 @@ func (l *lists) update(j *Job) {
 		l.strike(j)
 		r.Insert(j)
 		j.enrolledIn = r
+		if j.ownedIn = j.q.owned(j.Spec.Owner, j.Phase()); j.ownedIn != nil {
+			j.ownedIn.Insert(j)
+		}
 	}
 	switch begins := j.begins(); {
 	case begins == j.waits:
@@ -109,12 +115,32 @@ func (l *lists) update(j *Job) {
 	}
 }
 
-// strike takes a job out of its roster.
+// strike takes a job out of its rosters.
 func (l *lists) strike(j *Job) {
 	if j.enrolledIn != nil {
 		j.enrolledIn.Remove(j)
 		j.enrolledIn = nil
 	}
+	if j.ownedIn != nil {
+		j.ownedIn.Remove(j)
+		j.ownedIn = nil
+	}
+}
+
+// owned is the roster of an owner's jobs in a state, nil of nobody's. It is kept when it is empty: who has submitted once does so again.
+func (q *Queue) owned(by string, state job.State) *list.Roster[*Job] {
+	if by == "" {
+		return nil
+	}
+	r := q.owners[by]
+	if r == nil {
+		if q.owners == nil {
+			q.owners = map[string]*rosters{}
+		}
+		r = new(rosters)
+		q.owners[by] = r
+	}
+	return &r[state]
 }
 
 // among is the list that a job joins.

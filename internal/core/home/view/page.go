@@ -35,8 +35,8 @@ func (v *View) newest(now quantity.Instant, q status.JobQuery) (found []*home.Jo
 	for _, j := range v.home.Book().Busy() {
 		state := shownState(now, j)
 		switch {
-		case state == j.Phase(), q.Queue != "" && q.Queue != j.Queue().Name, q.Before != (status.JobKey{}) &&
-			j.ListKey().Compare(q.Before) >= 0:
+		case state == j.Phase(), q.Queue != "" && q.Queue != j.Queue().Name, q.Owner != "" && q.Owner != j.Spec.Owner,
+			q.Before != (status.JobKey{}) && j.ListKey().Compare(q.Before) >= 0:
 		case q.States.Has(state) && !q.States.Has(j.Phase()):
 			more = append(more, j)
 		case !q.States.Has(state) && q.States.Has(j.Phase()):

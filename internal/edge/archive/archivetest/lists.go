@@ -18,6 +18,7 @@ import (
 func many(n int) (parts []archive.Part) {
 	for i := range n {
 		p := Job(job.ID(fmt.Sprintf("job-%05d", i*7919%n)), 1, quantity.Instant(i/3), quantity.Instant(n-i))
+		p[0].Entry.Owner = []string{"", "ada", "bob", "ada"}[i%4]
 		if i%3 == 0 {
 			p[0].Entry.State = job.Failed
 		}

@@ -160,8 +160,9 @@ func openPart(key, value []byte) (archive.Part, error) {
 	return p, nil
 }
 
+// sealEntry is the value of a list. What is behind the entry's fields builds from before there were owners leave unread.
 func sealEntry(key []byte, e *archive.Entry) []byte {
-	return seal(appendEntry([]byte{version}, e), key)
+	return seal(append(appendEntry([]byte{version}, e), e.Owner...), key)
 }
 
 func openEntry(key, value []byte) (archive.Entry, error) {
@@ -187,6 +188,7 @@ func entryAt(place, key, value []byte) (e archive.Entry, err error) {
 	if f.entry(&e); !ok || f.bad {
 		return e, errDamaged
 	}
+	e.Owner = string(f.rest)
 	return e, nil
 }
 
