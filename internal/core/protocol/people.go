@@ -12,6 +12,18 @@ type Requested interface {
 	RequestID() string
 }
 
+// Asker is who asks for a change of a job, as whoever let the caller in says. The zero value may change every job: the daemon itself asks,
+// or a system that decides by itself who may (Kubernetes).
+type Asker struct {
+	// Name of the user.
+	Name string
+	// Own: the user may change no jobs but their own.
+	Own bool
+}
+
+// May reports whether the asker may change a job of this owner.
+func (a Asker) May(owner string) bool { return !a.Own || a.Name != "" && a.Name == owner }
+
 // Submission is a job that somebody wants accepted.
 type Submission struct {
 	Request string
@@ -20,6 +32,8 @@ type Submission struct {
 	Spec   *job.Spec
 	// Replace puts it in place of a job of that name that is over.
 	Replace bool
+	// By is who submits it, whose name the spec has as the job's owner.
+	By Asker
 }
 
 // Cancellation ends a job. Text says why, to people.
@@ -27,12 +41,15 @@ type Cancellation struct {
 	Request, Text string
 	// At is when its owner asked for it, as the gate tells the home; 0: not known.
 	At quantity.Instant
+	// By is who asks the gate.
+	By Asker
 }
 
 // Pause says whether a job is paused: it gets no new windows.
 type Pause struct {
 	Request string
 	Paused  bool
+	By      Asker
 }
 
 // QueueSetting creates or changes a queue.
@@ -46,10 +63,14 @@ type Requeueing struct {
 	Request string
 	// Deadline of that life; 0: the one it has, Never: none.
 	Deadline quantity.Instant
+	By       Asker
 }
 
 // Deletion forgets a job that is over.
-type Deletion struct{ Request string }
+type Deletion struct {
+	Request string
+	By      Asker
+}
 
 // Draining names a zone whose jobs are to leave it for good.
 type Draining struct {

@@ -16,15 +16,18 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 		coder.Text(c, 2, &b.Digest)
 		coder.Pointer(c, 3, &b.Spec, specFields)
 		coder.Boolean(c, 4, &b.Replace)
+		coder.Value(c, 5, &b.By, askerFields)
 	}),
 	protocol.Cancel: body(func(c *coder.Coder, b *protocol.Cancellation) {
 		coder.Text(c, 1, &b.Request)
 		coder.Text(c, 2, &b.Text)
 		coder.Instant(c, 3, &b.At)
+		coder.Value(c, 4, &b.By, askerFields)
 	}),
 	protocol.PauseJob: body(func(c *coder.Coder, b *protocol.Pause) {
 		coder.Text(c, 1, &b.Request)
 		coder.Boolean(c, 2, &b.Paused)
+		coder.Value(c, 3, &b.By, askerFields)
 	}),
 	protocol.SetQueue: body(func(c *coder.Coder, b *protocol.QueueSetting) {
 		coder.Text(c, 1, &b.Request)
@@ -41,9 +44,11 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 	protocol.Requeue: body(func(c *coder.Coder, b *protocol.Requeueing) {
 		coder.Text(c, 1, &b.Request)
 		coder.Instant(c, 2, &b.Deadline)
+		coder.Value(c, 3, &b.By, askerFields)
 	}),
 	protocol.Delete: body(func(c *coder.Coder, b *protocol.Deletion) {
 		coder.Text(c, 1, &b.Request)
+		coder.Value(c, 2, &b.By, askerFields)
 	}),
 	protocol.DrainZone: body(func(c *coder.Coder, b *protocol.Draining) {
 		coder.Text(c, 1, &b.Request)
@@ -390,3 +395,8 @@ func knownMessage(k protocol.Kind) bool {
 }
 
 func within[K ~uint8](k, first, last K) bool { return first <= k && k <= last }
+
+func askerFields(c *coder.Coder, a *protocol.Asker) {
+	coder.Text(c, 1, &a.Name)
+	coder.Boolean(c, 2, &a.Own)
+}

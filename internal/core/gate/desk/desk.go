@@ -38,10 +38,10 @@ type Desk struct {
 	deletions []deletion
 }
 
-// deletion is an answer that may be asked for again: after a boot the job is not there, which is what was asked for.
+// deletion is an answer that may be asked for again, by the same user: after a boot the job is not there, which is what was asked for.
 type deletion struct {
-	request string
-	id      job.ID
+	request, by string
+	id          job.ID
 }
 
 const rememberedDeletions = 64
@@ -77,16 +77,21 @@ func (d *Desk) refuse(in *protocol.Message, request string, err error, out *prot
 	d.reply(in, protocol.Message{}, &protocol.Receipt{Request: request, Err: err}, out)
 }
 
-// Submit accepts a job or answers with everything that is wrong. The same request, or the same name with the same
-// content, is the same job: the Receipt says whether this call made it.
+// Submit accepts a job or answers with everything that is wrong. The same request, or the same name with the same content, of the same
+// owner is the same job: the Receipt says whether this call made it.
 func (d *Desk) Submit(now quantity.Instant, in *protocol.Message, s *protocol.Submission, out *protocol.Out) {
 	j := d.About(in)
 	if j != nil {
+		again := j.Request() == s.Request && s.Request != "" || j.Content() == s.Digest && !(s.Replace && j.Over())
 		switch {
-		case j.Request() == s.Request && s.Request != "", j.Content() == s.Digest && !(s.Replace && j.Over()):
+		case again && submitted(j, s.By):
 			verdict, _ := j.Verdict()
 			d.reply(in, protocol.Message{Job: j.ID(), Generation: j.Generation()}, &protocol.Receipt{Request: s.Request, Verdict: verdict},
 				out)
+			return
+		case !s.By.May(j.Spec().Owner):
+			d.refuse(in, s.Request, errkind.Errorf(errkind.Exists, "job %q: %s has a job of that name, and only they, an operator or an "+
+				"admin may put another in its place; choose another name", j.ID(), ownerOf(j)), out)
 			return
 		case !s.Replace || !j.Over():
 			d.refuse(in, s.Request, taken(j, s.Replace), out)
@@ -110,6 +115,33 @@ func (d *Desk) Submit(now quantity.Instant, in *protocol.Message, s *protocol.Su
 			Zone: d.office.Draw(now, spec, s.Spec.Name, of)})})
 	d.reply(in, protocol.Message{Job: s.Spec.Name, Generation: of}, out.Receipts.Keep(protocol.Receipt{Request: s.Request, Changed: true}),
 		out)
+}
+
+// submitted reports whether it was the asker who submitted a job. One from before owners were recorded may be of anybody who may change all.
+func submitted(j *jobs.Job, by protocol.Asker) bool {
+	owner := j.Spec().Owner
+	return owner == by.Name || owner == "" && !by.Own
+}
+
+// ownerOf is whose a job is, for people.
+func ownerOf(j *jobs.Job) string {
+	if owner := j.Spec().Owner; owner != "" {
+		return "user " + owner
+	}
+	return "nobody who is known"
+}
+
+// theirs is the job that a message is about. Errors: NotFound, and Denied where the asker may not change it.
+func (d *Desk) theirs(in *protocol.Message, by protocol.Asker) (*jobs.Job, error) {
+	j := d.About(in)
+	switch {
+	case j == nil:
+		return nil, noJob(in.Job)
+	case !by.May(j.Spec().Owner):
+		return nil, errkind.Errorf(errkind.Denied, "job %q is of %s, and you are user %s, who may change your own jobs alone: ask them, an "+
+			"operator or an admin", j.ID(), ownerOf(j), by.Name)
+	}
+	return j, nil
 }
 
 // taken says why a name can't be had, and how it can.
@@ -136,9 +168,9 @@ func (d *Desk) Forget(j *jobs.Job, out *protocol.Out) {
 
 // Cancel ends a job.
 func (d *Desk) Cancel(now quantity.Instant, in *protocol.Message, c *protocol.Cancellation, out *protocol.Out) {
-	j := d.About(in)
-	if j == nil {
-		d.refuse(in, c.Request, noJob(in.Job), out)
+	j, err := d.theirs(in, c.By)
+	if err != nil {
+		d.refuse(in, c.Request, err, out)
 		return
 	}
 	already, by := j.Cancelled()
@@ -152,8 +184,12 @@ func (d *Desk) Cancel(now quantity.Instant, in *protocol.Message, c *protocol.Ca
 		return
 	case already == nil:
 		text := c.Text
-		if text == "" {
+		switch {
+		case text != "":
+		case c.By.Name == j.Spec().Owner || c.By.Name == "":
 			text = "cancelled by its owner"
+		default:
+			text = "cancelled by user " + c.By.Name
 		}
 		d.office.Fact(out, protocol.Fact{Kind: protocol.JobCancelling, Job: in.Job, At: now,
 			Body: &protocol.JobCancel{Text: text, Request: c.Request}})
@@ -167,11 +203,12 @@ func (d *Desk) Cancel(now quantity.Instant, in *protocol.Message, c *protocol.Ca
 
 // Pause pauses a job, or resumes it.
 func (d *Desk) Pause(in *protocol.Message, p *protocol.Pause, out *protocol.Out) {
-	j := d.About(in)
-	switch {
-	case j == nil:
-		d.refuse(in, p.Request, noJob(in.Job), out)
+	j, err := d.theirs(in, p.By)
+	if err != nil {
+		d.refuse(in, p.Request, err, out)
 		return
+	}
+	switch {
 	case j.Over():
 		verdict, _ := j.Verdict()
 		d.refuse(in, p.Request, errkind.Errorf(errkind.Conflict, "job %q is over: %s", in.Job, verdict.State), out)
@@ -184,12 +221,16 @@ func (d *Desk) Pause(in *protocol.Message, p *protocol.Pause, out *protocol.Out)
 
 // Requeue begins another life of a job that was cancelled, has failed or has expired.
 func (d *Desk) Requeue(now quantity.Instant, in *protocol.Message, r *protocol.Requeueing, out *protocol.Out) {
-	j := d.About(in)
-	if j != nil && j.Requeued() == r.Request && r.Request != "" {
+	j, err := d.theirs(in, r.By)
+	if err != nil {
+		d.refuse(in, r.Request, err, out)
+		return
+	}
+	if j.Requeued() == r.Request && r.Request != "" {
 		d.reply(in, protocol.Message{Job: j.ID(), Generation: j.Generation()}, &protocol.Receipt{Request: r.Request}, out)
 		return
 	}
-	if err := d.requeueable(now, j, in, r); err != nil {
+	if err := d.requeueable(now, j, r); err != nil {
 		d.refuse(in, r.Request, err, out)
 		return
 	}
@@ -214,10 +255,7 @@ func (d *Desk) Requeue(now quantity.Instant, in *protocol.Message, r *protocol.R
 	d.reply(in, protocol.Message{Job: j.ID(), Generation: j.Generation()}, &protocol.Receipt{Request: r.Request, Changed: true}, out)
 }
 
-func (d *Desk) requeueable(now quantity.Instant, j *jobs.Job, in *protocol.Message, r *protocol.Requeueing) error {
-	if j == nil {
-		return noJob(in.Job)
-	}
+func (d *Desk) requeueable(now quantity.Instant, j *jobs.Job, r *protocol.Requeueing) error {
 	switch verdict, _ := j.Verdict(); verdict.State {
 	case job.Cancelled, job.Failed, job.Expired:
 	case job.Finished:
@@ -243,13 +281,15 @@ func (d *Desk) requeueable(now quantity.Instant, j *jobs.Job, in *protocol.Messa
 
 // Delete forgets a job that is over, now instead of when its retention is.
 func (d *Desk) Delete(in *protocol.Message, x *protocol.Deletion, out *protocol.Out) {
-	j := d.About(in)
-	switch {
-	case x.Request != "" && slices.Contains(d.deletions, deletion{x.Request, in.Job}):
+	asked := deletion{x.Request, x.By.Name, in.Job}
+	if x.Request != "" && slices.Contains(d.deletions, asked) {
 		d.reply(in, protocol.Message{Job: in.Job}, &protocol.Receipt{Request: x.Request}, out)
 		return
-	case j == nil:
-		d.refuse(in, x.Request, noJob(in.Job), out)
+	}
+	j, err := d.theirs(in, x.By)
+	switch {
+	case err != nil:
+		d.refuse(in, x.Request, err, out)
 		return
 	case !j.Over():
 		d.refuse(in, x.Request, errkind.Errorf(errkind.Conflict, "job %q is not over: cancel it first%s", in.Job, ending(j)), out)
@@ -259,7 +299,7 @@ func (d *Desk) Delete(in *protocol.Message, x *protocol.Deletion, out *protocol.
 	if len(d.deletions) == rememberedDeletions {
 		d.deletions = slices.Delete(d.deletions, 0, 1)
 	}
-	d.deletions = append(d.deletions, deletion{x.Request, in.Job})
+	d.deletions = append(d.deletions, asked)
 	d.reply(in, protocol.Message{Job: in.Job}, &protocol.Receipt{Request: x.Request, Changed: true}, out)
 }
 

@@ -189,11 +189,14 @@ func TestWhatKeepsAJobOut(t *testing.T) {
 
 // plain is what the oracle knows of a job.
 type plain struct {
-	request, content, cancelled, requeued string
-	cancelling, paused, over              bool
-	state                                 job.State
-	life                                  job.Generation
+	request, content, cancelled, requeued, owner string
+	cancelling, paused, over                     bool
+	state                                        job.State
+	life                                         job.Generation
 }
+
+// may says whether an asker may change it.
+func (j *plain) may(a protocol.Asker) bool { return a.Name == j.owner || !a.Own }
 
 // want is what the oracle expects of an answer.
 type want struct {
@@ -205,7 +208,7 @@ type want struct {
 // oracle answers people as the package says, without the parts of a gate.
 type oracle struct {
 	jobs    map[job.ID]*plain
-	deleted map[[2]string]bool
+	deleted map[[3]string]bool
 	most    int
 }
 
@@ -224,9 +227,10 @@ func (o *oracle) submit(id job.ID, s *protocol.Submission) want {
 	w := want{changed: true, facts: 1}
 	switch {
 	case j == nil:
-	case s.Request != "" && s.Request == j.request, s.Digest == j.content && !(s.Replace && j.over):
+	case (j.owner == s.By.Name || j.owner == "" && !s.By.Own) &&
+		(s.Request != "" && s.Request == j.request || s.Digest == j.content && !(s.Replace && j.over)):
 		return want{}
-	case !s.Replace:
+	case !s.Replace, !j.may(s.By):
 		return want{err: errkind.Exists}
 	case !j.over:
 		return want{err: errkind.Conflict}
@@ -236,7 +240,7 @@ func (o *oracle) submit(id job.ID, s *protocol.Submission) want {
 	if o.full() {
 		return want{err: errkind.Exhausted}
 	}
-	o.jobs[id] = &plain{request: s.Request, content: s.Digest}
+	o.jobs[id] = &plain{request: s.Request, content: s.Digest, owner: s.By.Name}
 	return w
 }
 
@@ -244,6 +248,8 @@ func (o *oracle) cancel(id job.ID, c *protocol.Cancellation) want {
 	switch j := o.jobs[id]; {
 	case j == nil:
 		return want{err: errkind.NotFound}
+	case !j.may(c.By):
+		return want{err: errkind.Denied}
 	case j.over && c.Request != "" && c.Request == j.cancelled:
 		return want{}
 	case j.over:
@@ -260,6 +266,8 @@ func (o *oracle) pause(id job.ID, p *protocol.Pause) want {
 	switch j := o.jobs[id]; {
 	case j == nil:
 		return want{err: errkind.NotFound}
+	case !j.may(p.By):
+		return want{err: errkind.Denied}
 	case j.over:
 		return want{err: errkind.Conflict}
 	case j.paused == p.Paused:
@@ -274,6 +282,8 @@ func (o *oracle) requeue(id job.ID, r *protocol.Requeueing) want {
 	switch j := o.jobs[id]; {
 	case j == nil:
 		return want{err: errkind.NotFound}
+	case !j.may(r.By):
+		return want{err: errkind.Denied}
 	case r.Request != "" && r.Request == j.requeued:
 		return want{}
 	case !j.over || j.state == job.Finished || j.state == job.Impossible:
@@ -281,18 +291,20 @@ func (o *oracle) requeue(id job.ID, r *protocol.Requeueing) want {
 	case o.full():
 		return want{err: errkind.Exhausted}
 	default:
-		*j = plain{request: j.request, content: j.content, requeued: r.Request, life: j.life}
+		*j = plain{request: j.request, content: j.content, requeued: r.Request, life: j.life, owner: j.owner}
 		return want{changed: true, facts: 1}
 	}
 }
 
 func (o *oracle) delete(id job.ID, x *protocol.Deletion) want {
-	at := [2]string{x.Request, string(id)}
+	at := [3]string{x.Request, string(id), x.By.Name}
 	switch j := o.jobs[id]; {
 	case x.Request != "" && o.deleted[at]:
 		return want{}
 	case j == nil:
 		return want{err: errkind.NotFound}
+	case !j.may(x.By):
+		return want{err: errkind.Denied}
 	case !j.over:
 		return want{err: errkind.Conflict}
 	default:
@@ -309,30 +321,32 @@ func TestTheDeskAnswersAsThePlainOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const most = 2
 		k := newCounter(Config{MaxJobs: most}, homes{})
-		o := &oracle{jobs: map[job.ID]*plain{}, deleted: map[[2]string]bool{}, most: most}
+		o := &oracle{jobs: map[job.ID]*plain{}, deleted: map[[3]string]bool{}, most: most}
 		last, forgotten := map[job.ID]job.Generation{}, job.Generation(0)
 		for range rapid.IntRange(1, 40).Draw(t, "calls") {
 			k.now += 1e9
 			id := rapid.SampledFrom([]job.ID{"a", "b", "c"}).Draw(t, "job")
 			request := rapid.SampledFrom([]string{"", "r1", "r2"}).Draw(t, "request")
+			by := rapid.SampledFrom([]protocol.Asker{{}, {Name: "ada", Own: true}, {Name: "bob", Own: true}, {Name: "eve"}}).Draw(t, "by")
 			var body protocol.Body
 			var w want
 			switch rapid.IntRange(0, 6).Draw(t, "what") {
 			case 0, 1:
 				s := &protocol.Submission{Request: request, Digest: rapid.SampledFrom([]string{"d", "e"}).Draw(t, "content"),
-					Spec: work(id), Replace: rapid.Bool().Draw(t, "replace")}
+					Spec: work(id), Replace: rapid.Bool().Draw(t, "replace"), By: by}
+				s.Spec.Owner = by.Name
 				body, w = s, o.submit(id, s)
 			case 2:
-				c := &protocol.Cancellation{Request: request}
+				c := &protocol.Cancellation{Request: request, By: by}
 				body, w = c, o.cancel(id, c)
 			case 3:
-				p := &protocol.Pause{Request: request, Paused: rapid.Bool().Draw(t, "paused")}
+				p := &protocol.Pause{Request: request, Paused: rapid.Bool().Draw(t, "paused"), By: by}
 				body, w = p, o.pause(id, p)
 			case 4:
-				r := &protocol.Requeueing{Request: request}
+				r := &protocol.Requeueing{Request: request, By: by}
 				body, w = r, o.requeue(id, r)
 			case 5:
-				x := &protocol.Deletion{Request: request}
+				x := &protocol.Deletion{Request: request, By: by}
 				body, w = x, o.delete(id, x)
 			case 6:
 				if j := o.jobs[id]; j != nil && !j.over {
@@ -371,6 +385,54 @@ func TestTheDeskAnswersAsThePlainOne(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWhoIsToldWhat: who may not change a job is told whose it is; who cancels another's is named in its verdict.
+func TestWhoIsToldWhat(t *testing.T) {
+	ada, bob := protocol.Asker{Name: "ada", Own: true}, protocol.Asker{Name: "bob", Own: true}
+	k := newCounter(Config{MaxJobs: 9}, homes{})
+	submit := func(id job.ID, by protocol.Asker, replace bool) error {
+		s := &protocol.Submission{Request: "r", Digest: "d", Spec: work(id), By: by, Replace: replace}
+		s.Spec.Owner = by.Name
+		r, _ := k.asks(id, s)
+		return r.Err
+	}
+	for id, by := range map[job.ID]protocol.Asker{"a": ada, "old": {}} {
+		if err := submit(id, by, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		id   job.ID
+		body protocol.Body
+		says string
+	}{
+		{"a", &protocol.Cancellation{By: bob}, `job "a" is of user ada, and you are user bob`},
+		{"a", &protocol.Pause{By: bob}, "user ada"},
+		{"a", &protocol.Requeueing{By: bob}, "user ada"},
+		{"a", &protocol.Deletion{By: bob}, "user ada"},
+		{"old", &protocol.Cancellation{By: bob}, "of nobody who is known"},
+		{"old", &protocol.Cancellation{By: protocol.Asker{Own: true}}, "of nobody who is known"},
+	} {
+		if r, facts := k.asks(c.id, c.body); errkind.Of(r.Err) != errkind.Denied || !strings.Contains(r.Err.Error(), c.says) || len(facts) > 0 {
+			t.Errorf("%T of %s: %v", c.body, c.id, r.Err)
+		}
+	}
+	for _, replace := range []bool{false, true} {
+		if err := submit("a", bob, replace); errkind.Of(err) != errkind.Exists || !strings.Contains(err.Error(), "user ada has a job") {
+			t.Errorf("another's name, to replace %v: %v", replace, err)
+		}
+	}
+	for by, says := range map[protocol.Asker]string{ada: "by its owner", {}: "by its owner", {Name: "eve"}: "by user eve"} {
+		k := newCounter(Config{MaxJobs: 9}, homes{})
+		s := work("a")
+		s.Owner = "ada"
+		k.asks("a", &protocol.Submission{Digest: "d", Spec: s, By: ada})
+		_, facts := k.asks("a", &protocol.Cancellation{By: by})
+		if text := facts[0].Body.(*protocol.JobCancel).Text; text != "cancelled "+says {
+			t.Errorf("by %+v: %q", by, text)
+		}
+	}
 }
 
 // TestAJobOfTheArchiveIsAnsweredAsOneThatIsHere: it begins another life with its facts written again, and what was forgotten is nobody's.
