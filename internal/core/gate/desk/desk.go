@@ -117,7 +117,8 @@ func (d *Desk) Submit(now quantity.Instant, in *protocol.Message, s *protocol.Su
 		out)
 }
 
-// submitted reports whether it was the asker who submitted a job. One from before owners were recorded may be of anybody who may change all.
+// submitted reports whether it was the asker who submitted a job. One from before owners were recorded may be of anybody who may change
+// all jobs.
 func submitted(j *jobs.Job, by protocol.Asker) bool {
 	owner := j.Spec().Owner
 	return owner == by.Name || owner == "" && !by.Own
@@ -138,8 +139,8 @@ func (d *Desk) theirs(in *protocol.Message, by protocol.Asker) (*jobs.Job, error
 	case j == nil:
 		return nil, noJob(in.Job)
 	case !by.May(j.Spec().Owner):
-		return nil, errkind.Errorf(errkind.Denied, "job %q is of %s, and you are user %s, who may change your own jobs alone: ask them, an "+
-			"operator or an admin", j.ID(), ownerOf(j), by.Name)
+		return nil, errkind.Errorf(errkind.Denied, "job %q is of %s, and you are user %s, who may change your own jobs alone: ask them, "+
+			"an operator or an admin", j.ID(), ownerOf(j), by.Name)
 	}
 	return j, nil
 }

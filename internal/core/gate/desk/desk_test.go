@@ -414,7 +414,8 @@ func TestWhoIsToldWhat(t *testing.T) {
 		{"old", &protocol.Cancellation{By: bob}, "of nobody who is known"},
 		{"old", &protocol.Cancellation{By: protocol.Asker{Own: true}}, "of nobody who is known"},
 	} {
-		if r, facts := k.asks(c.id, c.body); errkind.Of(r.Err) != errkind.Denied || !strings.Contains(r.Err.Error(), c.says) || len(facts) > 0 {
+		r, facts := k.asks(c.id, c.body)
+		if errkind.Of(r.Err) != errkind.Denied || !strings.Contains(r.Err.Error(), c.says) || len(facts) > 0 {
 			t.Errorf("%T of %s: %v", c.body, c.id, r.Err)
 		}
 	}
