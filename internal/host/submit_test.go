@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/users"
 	"sluice.dev/sluice/internal/host/inbox"
 )
 
@@ -97,5 +99,67 @@ func TestJobsOfOneCallShareASync(t *testing.T) {
 		if want := job.ID(fmt.Sprint("a", i)); order[i] != want {
 			t.Fatalf("at place %d is %s, want %s", i, order[i], want)
 		}
+	}
+}
+
+// TestWhoAsks: what people ask for says who they are, and ids that two of them have chosen alike are two; the daemon's own user is known by
+// the plain ids of before.
+func TestWhoAsks(t *testing.T) {
+	r := newRig(t)
+	var asked []string
+	r.actors = func() actor.Set {
+		gate := &toyGate{toy{step: func(_ *toy, _ quantity.Instant, in protocol.Message, out *protocol.Out) {
+			who := protocol.Asker{}
+			switch b := in.Body.(type) {
+			case *protocol.Submission:
+				if who = b.By; b.Spec.Owner != who.Name {
+					t.Errorf("%s is of %q, and %q submits it", in.Job, b.Spec.Owner, who.Name)
+				}
+			case *protocol.Cancellation:
+				who = b.By
+			case *protocol.Pause:
+				who = b.By
+			case *protocol.Requeueing:
+				who = b.By
+			case *protocol.Deletion:
+				who = b.By
+			default:
+				return
+			}
+			request := in.Body.(protocol.Requested).RequestID()
+			asked = append(asked, fmt.Sprintf("%s own=%v %s", who.Name, who.Own, request))
+			out.Effects = append(out.Effects, protocol.Message{Kind: protocol.Reply, To: in.From,
+				Body: &protocol.Receipt{Request: request}})
+		}}}
+		return actor.Alone("z", "n", gate, &toyZone{}, &toyNode{})
+	}
+	h, stop := r.start(t)
+	for _, c := range []struct {
+		caller *users.Caller
+		want   string
+	}{
+		{nil, " own=false r"},
+		{&users.Caller{Name: "root", Role: users.Admin, Own: true}, "root own=false r"},
+		{&users.Caller{Name: "ada", Role: users.User}, "ada own=true ada/r"},
+		{&users.Caller{Name: "eve", Role: users.Operator}, "eve own=false eve/r"},
+	} {
+		asked = nil
+		ctx := t.Context()
+		if c.caller != nil {
+			ctx = users.With(ctx, c.caller)
+		}
+		_, requeued := h.Requeue(ctx, "r", "a", 0)
+		for i, err := range []error{h.SubmitAll(ctx, []Submission{{Request: "r", Spec: spec("a")}}, nil)[0].Err, h.Cancel(ctx, "r", "a"),
+			h.PauseJob(ctx, "r", "a", true), requeued, h.Delete(ctx, "r", "a")} {
+			if err != nil {
+				t.Errorf("call %d of %+v: %v", i, c.caller, err)
+			}
+		}
+		if want := slices.Repeat([]string{c.want}, 5); !slices.Equal(asked, want) {
+			t.Errorf("asked as %q, want %q", asked, want)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -335,7 +335,7 @@ type Job struct {
 	// In order of start; history_dropped older ones are only counted.
 	History        []*Subjob `protobuf:"bytes,27,rep,name=history,proto3" json:"history,omitempty"`
 	HistoryDropped int32     `protobuf:"varint,28,opt,name=history_dropped,json=historyDropped,proto3" json:"history_dropped,omitempty"`
-	// The accepted job file, defaults filled, as YAML. GetJob only.
+	// The accepted job file, defaults filled, as YAML. GetJob only, and only for those who may read what the job writes.
 	Spec string `protobuf:"bytes,29,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Units that running subjobs say they have completed beyond progress. They count once committed.
 	Reported int64 `protobuf:"varint,30,opt,name=reported,proto3" json:"reported,omitempty"`
@@ -352,7 +352,10 @@ type Job struct {
 	// The slices that it has now, those of all its subjobs.
 	Slices []string `protobuf:"bytes,36,rep,name=slices,proto3" json:"slices,omitempty"`
 	// What its owner should know of it, such as that it takes much longer than it declares.
-	Hints         []string `protobuf:"bytes,37,rep,name=hints,proto3" json:"hints,omitempty"`
+	Hints []string `protobuf:"bytes,37,rep,name=hints,proto3" json:"hints,omitempty"`
+	// The user who has submitted it; empty: not known. Who may not read what the job writes is not told what reason and subjobs' details
+	// quote of it.
+	Owner         string `protobuf:"bytes,38,opt,name=owner,proto3" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -644,6 +647,13 @@ func (x *Job) GetHints() []string {
 		return x.Hints
 	}
 	return nil
+}
+
+func (x *Job) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
 }
 
 // Trust is what declared against observed has shown, of a job or of the jobs of a queue.
@@ -1931,7 +1941,7 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x19sluice/v1alpha1/job.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dsluice/v1alpha1/airlock.proto\"+\n" +
 	"\x05Range\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\x03R\x02to\"\xdf\f\n" +
+	"\x02to\x18\x02 \x01(\x03R\x02to\"\xf5\f\n" +
 	"\x03Job\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\x12-\n" +
@@ -1976,7 +1986,8 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"generation\x18# \x01(\rR\n" +
 	"generation\x12\x16\n" +
 	"\x06slices\x18$ \x03(\tR\x06slices\x12\x14\n" +
-	"\x05hints\x18% \x03(\tR\x05hints\"K\n" +
+	"\x05hints\x18% \x03(\tR\x05hints\x12\x14\n" +
+	"\x05owner\x18& \x01(\tR\x05owner\"K\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05ITEMS\x10\x01\x12\t\n" +

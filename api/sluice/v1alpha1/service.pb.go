@@ -755,7 +755,11 @@ type ListJobsRequest struct {
 	// life between two pages may be on both, or on none.
 	PageToken string `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Only jobs that stand before this one in the list; not together with page_token.
-	Before        string `protobuf:"bytes,5,opt,name=before,proto3" json:"before,omitempty"`
+	Before string `protobuf:"bytes,5,opt,name=before,proto3" json:"before,omitempty"`
+	// Only jobs of this user; empty for all.
+	Owner string `protobuf:"bytes,6,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Only the caller's own; not together with owner.
+	Mine          bool `protobuf:"varint,7,opt,name=mine,proto3" json:"mine,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -823,6 +827,20 @@ func (x *ListJobsRequest) GetBefore() string {
 		return x.Before
 	}
 	return ""
+}
+
+func (x *ListJobsRequest) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *ListJobsRequest) GetMine() bool {
+	if x != nil {
+		return x.Mine
+	}
+	return false
 }
 
 type ListJobsResponse struct {
@@ -3267,14 +3285,16 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x05pause\x18\x02 \x01(\bR\x05pause\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x03 \x01(\tR\trequestId\"\x12\n" +
-	"\x10PauseJobResponse\"\xa8\x01\n" +
+	"\x10PauseJobResponse\"\xd2\x01\n" +
 	"\x0fListJobsRequest\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x122\n" +
 	"\x06states\x18\x02 \x03(\x0e2\x1a.sluice.v1alpha1.Job.StateR\x06states\x12\x14\n" +
 	"\x05limit\x18\x03 \x01(\x05R\x05limit\x12\x1d\n" +
 	"\n" +
 	"page_token\x18\x04 \x01(\tR\tpageToken\x12\x16\n" +
-	"\x06before\x18\x05 \x01(\tR\x06before\"\x9b\x01\n" +
+	"\x06before\x18\x05 \x01(\tR\x06before\x12\x14\n" +
+	"\x05owner\x18\x06 \x01(\tR\x05owner\x12\x12\n" +
+	"\x04mine\x18\a \x01(\bR\x04mine\"\x9b\x01\n" +
 	"\x10ListJobsResponse\x12(\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x14.sluice.v1alpha1.JobR\x04jobs\x12\x19\n" +
 	"\bleft_out\x18\x02 \x01(\x05R\aleftOut\x12&\n" +

@@ -16,6 +16,7 @@ func TestWords(t *testing.T) {
 	words[Window_State](t)
 	words[Stand_State](t)
 	words[AgentNotice_Kind](t)
+	words[User_Role](t)
 	for word, v := range map[string]protoreflect.Enum{
 		"COMPLETED": Job_COMPLETED, "items": Job_ITEMS, "start-failed": Subjob_START_FAILED, "idle": Slice_IDLE, "lease": Reservation_LEASE,
 		"": Job_STATE_UNSPECIFIED, "unanswered": Window_UNANSWERED,

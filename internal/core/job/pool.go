@@ -76,8 +76,8 @@ func (s *Spec) Equal(o *Spec) bool {
 		s.MaxFailures == o.MaxFailures && s.Theta == o.Theta && s.Profile.Equal(&o.Profile) && s.Safe.Equal(&o.Safe) &&
 		s.TauMin == o.TauMin &&
 		s.OverheadMax == o.OverheadMax && s.Deadline == o.Deadline && s.External == o.External && s.Worth == o.Worth &&
-		slices.EqualFunc(s.Options, o.Options, equalOptions) && s.Template == o.Template && s.Owner == o.Owner && s.Continue == o.Continue &&
-		s.Launch.equal(&o.Launch)
+		slices.EqualFunc(s.Options, o.Options, equalOptions) && s.Template == o.Template && s.Owner == o.Owner &&
+		s.Continue == o.Continue && s.Launch.equal(&o.Launch)
 }
 
 func equalOptions(a, b Option) bool {

@@ -239,7 +239,7 @@ func newToken() string {
 // Add adds a user and returns the token, which is nowhere else. Errors: Invalid with all that is wrong, Denied in single-user mode,
 // Exists, Exhausted.
 func (u *Users) Add(p Person) (token string, err error) {
-	if err := u.check(&p); err != nil {
+	if err := u.Check(p); err != nil {
 		return "", err
 	}
 	u.mu.Lock()
@@ -262,8 +262,8 @@ func (u *Users) Add(p Person) (token string, err error) {
 	return token, nil
 }
 
-// check says all that is wrong with who is to be added.
-func (u *Users) check(p *Person) error {
+// Check says all that is wrong with who is to be added, but that there is one of that name.
+func (u *Users) Check(p Person) error {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	switch {

@@ -24,6 +24,12 @@ func (h *handler) AgentKey(ctx context.Context, r *connect.Request[pb.AgentKeyRe
 		return nil, wire(err)
 	}
 	key, err := h.service.AgentKey(ctx, name)
+	if err == nil { // a key is of one life of one job
+		err = h.mayRead(ctx, name)
+	}
+	if err != nil {
+		return nil, wire(err)
+	}
 	return answer(&pb.AgentKeyResponse{Key: key}, err)
 }
 

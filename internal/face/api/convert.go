@@ -87,7 +87,7 @@ func jobMessage(j *status.Job) *pb.Job {
 		RateP50: length(j.RateP50), RateP95: length(j.RateP95), MemoryScale: j.MemoryScale,
 		History: each(j.History, subjobMessage), HistoryDropped: count(j.HistoryDropped),
 		Trust: trustMessage(&j.Trust), Profile: profileMessage(&j.Profile),
-		Prepare: length(j.Prepare), PrepareSeen: j.PrepareSeen, Slices: names(j.Slices), Hints: j.Hints,
+		Prepare: length(j.Prepare), PrepareSeen: j.PrepareSeen, Slices: names(j.Slices), Hints: j.Hints, Owner: j.Owner(),
 	}
 }
 

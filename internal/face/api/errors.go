@@ -87,13 +87,17 @@ func (l logging) WrapStreamingHandler(next connect.StreamingHandlerFunc) connect
 	}
 }
 
-// note logs err if it is ours, and says Unavailable for a call that ended because the daemon stops.
+// note logs err if it is ours, says Unavailable for a call that ended because the daemon stops, and Unauthenticated for one whose token has
+// come to an end.
 func (l logging) note(ctx context.Context, procedure string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(context.Cause(ctx), errStopping) {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errStopping):
 		return connect.NewError(connect.CodeUnavailable, errStopping)
+	case errkind.Of(cause) == errkind.Denied: // the caller's token is good no more
+		return connect.NewError(connect.CodeUnauthenticated, cause)
 	}
 	switch connect.CodeOf(err) {
 	case connect.CodeInternal, connect.CodeUnknown, connect.CodeDataLoss:

@@ -46,13 +46,17 @@ func (r refusal) refuse(w http.ResponseWriter, req *http.Request, code connect.C
 func (r refusal) onlyHere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if !loopback(hostOf(req.Host)) {
-			r.refuse(w, req, connect.CodePermissionDenied, http.StatusForbidden,
-				fmt.Sprintf("host %.80q is not this machine: call the daemon as 127.0.0.1 or localhost, or start it with a token",
-					req.Host))
+			r.elsewhere(w, req)
 			return
 		}
 		next.ServeHTTP(w, req)
 	})
+}
+
+// elsewhere refuses a request that names this server as another machine.
+func (r refusal) elsewhere(w http.ResponseWriter, req *http.Request) {
+	r.refuse(w, req, connect.CodePermissionDenied, http.StatusForbidden,
+		fmt.Sprintf("host %.80q is not this machine: call the daemon as 127.0.0.1 or localhost, or show a token", req.Host))
 }
 
 // sameSite refuses what a browser sends on behalf of another site's page.

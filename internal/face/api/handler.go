@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/users"
 )
 
 // handler turns API calls into calls of the service.
@@ -53,6 +54,9 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 	}
 	jobs, err := config.ParseJobs(fileName(m.FileName), []byte(m.Job))
 	if err != nil {
+		return nil, wire(err)
+	}
+	if err := maySubmit(ctx, jobs); err != nil {
 		return nil, wire(err)
 	}
 	for _, j := range jobs {
@@ -155,6 +159,9 @@ func (h *handler) DryRun(ctx context.Context, r *connect.Request[pb.DryRunReques
 	if err != nil {
 		return nil, wire(err)
 	}
+	if err := maySubmit(ctx, jobs); err != nil {
+		return nil, wire(err)
+	}
 	var out pb.DryRunResponse
 	var errs []error
 	kind := errkind.Unknown
@@ -199,6 +206,9 @@ func (h *handler) Requeue(ctx context.Context, r *connect.Request[pb.RequeueRequ
 	if err := f.err(); err != nil {
 		return nil, wire(err)
 	}
+	if err := h.mayRequeue(ctx, name); err != nil {
+		return nil, wire(err)
+	}
 	generation, err := h.service.Requeue(ctx, id, name, deadline)
 	return answer(&pb.RequeueResponse{Generation: uint32(generation)}, err)
 }
@@ -234,8 +244,8 @@ func (h *handler) GetJob(ctx context.Context, r *connect.Request[pb.GetJobReques
 	if err != nil {
 		return nil, wire(err)
 	}
-	out := jobMessage(&j)
-	if j.Spec != nil {
+	out := h.shown(ctx, &j)
+	if c := users.Of(ctx); j.Spec != nil && (c == nil || c.Reads(j.Owner())) {
 		workdir := ""
 		if j.Spec.Launch.Workdir != "" {
 			workdir = "."
@@ -251,6 +261,32 @@ func (h *handler) GetJob(ctx context.Context, r *connect.Request[pb.GetJobReques
 	return connect.NewResponse(&pb.GetJobResponse{Job: out}), nil
 }
 
+// shown is a job as the caller may see it: what it says of what another user's job wrote is left out.
+func (h *handler) shown(ctx context.Context, j *status.Job) *pb.Job {
+	m := jobMessage(j)
+	if c := users.Of(ctx); c == nil || c.Reads(j.Owner()) {
+		return m
+	}
+	m.Reason = status.Unquoted(m.Reason)
+	for _, s := range m.History {
+		s.Detail = ""
+	}
+	return m
+}
+
+// explained is an explanation as the caller may see it.
+func (h *handler) explained(ctx context.Context, e *status.Explanation) *pb.Explanation {
+	m := explanationMessage(e)
+	if c := users.Of(ctx); c == nil || c.Reads(e.Job.Owner()) {
+		return m
+	}
+	m.Job, m.Summary = h.shown(ctx, &e.Job), status.Unquoted(m.Summary)
+	for _, r := range m.Reasons {
+		r.Text = status.Unquoted(r.Text)
+	}
+	return m
+}
+
 // Explain says why a job waits or where it ran.
 func (h *handler) Explain(ctx context.Context, r *connect.Request[pb.ExplainRequest]) (*connect.Response[pb.ExplainResponse], error) {
 	var f fields
@@ -262,7 +298,7 @@ func (h *handler) Explain(ctx context.Context, r *connect.Request[pb.ExplainRequ
 	if err != nil {
 		return nil, wire(err)
 	}
-	return connect.NewResponse(&pb.ExplainResponse{Explanation: explanationMessage(&e)}), nil
+	return connect.NewResponse(&pb.ExplainResponse{Explanation: h.explained(ctx, &e)}), nil
 }
 
 // ExplanationMessage is an explanation as Explain answers with it, for those who answer by another way.

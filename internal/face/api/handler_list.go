@@ -12,16 +12,23 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/users"
 )
 
 // ListJobs lists one page of jobs without their histories.
 func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRequest]) (*connect.Response[pb.ListJobsResponse], error) {
 	m := r.Msg
 	var f fields
-	q := status.JobQuery{Queue: m.Queue, Limit: int(m.Limit)}
+	q := status.JobQuery{Queue: m.Queue, Owner: m.Owner, Limit: int(m.Limit)}
 	wanted, unknown := States(m.States)
 	if q.States = wanted; unknown != nil {
 		f.wrong("states", "%v", unknown)
+	}
+	if m.Mine {
+		if m.Owner != "" {
+			f.wrong("mine", "is given, and owner too; want one of them")
+		}
+		q.Owner = users.Of(ctx).Name
 	}
 	if m.Limit < 0 || m.Limit > MaxJobs {
 		f.wrong("limit", "is %d; want 0 to %d, and page_token for more", m.Limit, MaxJobs)
@@ -57,7 +64,7 @@ func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRe
 	}
 	out := &pb.ListJobsResponse{LeftOut: count(page.Older), NextPageToken: pageToken(page.Next), Warnings: page.Warnings}
 	for i := range page.Jobs {
-		out.Jobs = append(out.Jobs, jobMessage(&page.Jobs[i]))
+		out.Jobs = append(out.Jobs, h.shown(ctx, &page.Jobs[i]))
 	}
 	return connect.NewResponse(out), nil
 }

@@ -88,6 +88,9 @@ func (h *handler) SetQueue(ctx context.Context, r *connect.Request[pb.SetQueueRe
 	if err := f.err(); err != nil {
 		return nil, wire(err)
 	}
+	if err := h.mayMap(ctx, &set); err != nil {
+		return nil, wire(err)
+	}
 	return answer(&pb.SetQueueResponse{}, h.service.SetQueue(ctx, id, set))
 }
 
@@ -175,7 +178,16 @@ func (h *handler) ListOutputs(ctx context.Context, r *connect.Request[pb.ListOut
 	if err := f.err(); err != nil {
 		return nil, wire(err)
 	}
+	if err := h.mayRead(ctx, name); err != nil {
+		return nil, wire(err)
+	}
 	list, err := h.service.Outputs(ctx, name)
+	if err == nil {
+		err = h.mayRead(ctx, name) // another user's job could have got the name meanwhile
+	}
+	if err != nil {
+		return nil, wire(err)
+	}
 	return answer(&pb.ListOutputsResponse{Outputs: each(list, outputMessage)}, err)
 }
 

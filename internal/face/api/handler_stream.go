@@ -77,7 +77,7 @@ func (h *handler) standing(ctx context.Context, names []job.ID) (*pb.WaitJobResp
 	}
 	out := &pb.WaitJobResponse{Done: true}
 	for i := range list {
-		out.Jobs = append(out.Jobs, jobMessage(&list[i]))
+		out.Jobs = append(out.Jobs, h.shown(ctx, &list[i]))
 		out.Done = out.Done && list[i].State.Final()
 	}
 	return out, nil
@@ -88,11 +88,11 @@ func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], 
 	m := r.Msg
 	var f fields
 	name, follow := h.job(ctx, &f, "name", m.Name), host.LogFollow{Token: f.subjob(m.Subjob)}
-	tell := func(p host.LogPiece) error {
+	tell := h.readable(ctx, name, func(p host.LogPiece) error {
 		return s.Send(&pb.LogsResponse{Data: p.Data, Subjob: token(p.Token), Stderr: p.Stderr, Over: p.Over, Since: stamp(p.Since)})
-	}
+	})
 	if !m.Follow {
-		if err := f.err(); err != nil {
+		if err := h.mayReadAs(ctx, &f, name); err != nil {
 			return wire(err)
 		}
 		return wire(h.service.Logs(ctx, name, follow.Token, tell))
@@ -110,7 +110,7 @@ func (h *handler) Logs(ctx context.Context, r *connect.Request[pb.LogsRequest], 
 		follow.Seen = append(follow.Seen, host.LogPosition{Token: f.subjob(p.GetSubjob()), Out: p.GetStdout(), Err: p.GetStderr(),
 			Over: p.GetOver()})
 	}
-	if err := f.err(); err != nil {
+	if err := h.mayReadAs(ctx, &f, name); err != nil {
 		return wire(err)
 	}
 	return wire(h.service.Follow(ctx, name, follow, tell))
@@ -121,7 +121,7 @@ func (h *handler) ReadOutput(ctx context.Context, r *connect.Request[pb.ReadOutp
 	s *connect.ServerStream[pb.ReadOutputResponse]) error {
 	var f fields
 	name, t := h.job(ctx, &f, "name", r.Msg.Name), f.subjob(r.Msg.Subjob)
-	if err := f.err(); err != nil {
+	if err := h.mayReadAs(ctx, &f, name); err != nil {
 		return wire(err)
 	}
 	list, err := h.service.Outputs(ctx, name)
@@ -134,7 +134,7 @@ func (h *handler) ReadOutput(ctx context.Context, r *connect.Request[pb.ReadOutp
 			continue
 		}
 		found = true
-		if err := sendOutput(ctx, &list[i], s.Send); err != nil {
+		if err := sendOutput(ctx, &list[i], func() error { return h.mayRead(ctx, name) }, s.Send); err != nil {
 			return wire(err)
 		}
 	}
@@ -145,8 +145,9 @@ func (h *handler) ReadOutput(ctx context.Context, r *connect.Request[pb.ReadOutp
 }
 
 // sendOutput sends the files of one folder. The subjob wrote them and is not trusted: nothing outside the folder is
-// followed to, and only regular files are opened.
-func sendOutput(ctx context.Context, o *Output, send func(*pb.ReadOutputResponse) error) error {
+// followed to, and only regular files are opened. may is asked once the folder is open: another user's job could have got the name
+// meanwhile, and its folder the path.
+func sendOutput(ctx context.Context, o *Output, may func() error, send func(*pb.ReadOutputResponse) error) error {
 	if digest, stored := strings.CutPrefix(o.Path, store.Scheme); stored {
 		return errkind.Errorf(errkind.Unsupported, "the output of subjob %s lies in the store, and not here: `sluice store get %s PATH "+
 			"--store STORE` gets it", o.Token, digest)
@@ -159,6 +160,9 @@ func sendOutput(ctx context.Context, o *Output, send func(*pb.ReadOutputResponse
 		return fileError(o, "", err)
 	}
 	defer root.Close()
+	if err = may(); err != nil {
+		return err
+	}
 	folder, err := root.Stat(".")
 	if err != nil {
 		return fileError(o, "", err)

@@ -35,10 +35,11 @@ func TestOnlyTheOwnerIsLetIn(t *testing.T) {
 			v.door = &door{uid: 1000, peers: map[string]int{}}
 			req := httptest.NewRequest(http.MethodPost, "/", nil)
 			req = req.WithContext(context.WithValue(req.Context(), visitKey{}, &v))
+			req.Host = "127.0.0.1:7117"
 			req.Header.Set("Authorization", "Bearer "+c.shows)
 			w := httptest.NewRecorder()
 			next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-			refusal{connect.NewErrorWriter()}.owned(&Options{OwnerToken: secret}, next).ServeHTTP(w, req)
+			refusal{connect.NewErrorWriter()}.identified(&Options{OwnerToken: secret}, next).ServeHTTP(w, req)
 			if w.Code != want {
 				t.Errorf("%s, the daemon's token %q: status %d, want %d", c.name, secret, w.Code, want)
 			}

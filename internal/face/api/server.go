@@ -18,6 +18,7 @@ import (
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/users"
 )
 
 const (
@@ -41,9 +42,12 @@ type Options struct {
 	Socket string
 	// CertFile and KeyFile are PEM files for TLS; both or none.
 	CertFile, KeyFile string
-	// Token, if set, is what every call but /healthz and /readyz must carry. Without it this process's own user is served,
-	// and callers that show OwnerToken; OwnerTokenFile is where that can be read, for people.
+	// Token, if set, is what every call but /healthz and /readyz must carry, unless it carries a user's. Without it this process's own user
+	// is served, and callers that show OwnerToken; OwnerTokenFile is where that can be read, for people. All these are admins.
 	Token, OwnerToken, OwnerTokenFile string
+	// Users may call by their tokens; nil: nobody else may. Self is the name of this process's own user.
+	Users *users.Users
+	Self  string
 	// Metrics serves /metrics, Health /healthz, Ready /readyz, Page everything that is nothing else. Each may be nil.
 	Metrics, Health, Ready, Page http.Handler
 	// Log takes what goes wrong inside a call; nil drops it.
@@ -72,7 +76,7 @@ func (o *Options) check() error {
 			add("--listen %s can be reached from other machines, and Sluice runs what it is sent: give --tls-cert and --tls-key, or "+
 				"listen on 127.0.0.1", o.Listen)
 		}
-		if len(o.Token) < MinToken {
+		if several := o.Users != nil && !o.Users.Single(); len(o.Token) < MinToken && !(several && o.Token == "") {
 			add("--listen %s can be reached from other machines: give a --token of at least %d characters, or listen on 127.0.0.1",
 				o.Listen, MinToken)
 		}
@@ -208,8 +212,8 @@ func longest(req *http.Request) int64 {
 	return maxCallBytes
 }
 
-// Handler is the API without a listener: what Serve serves. It does not know the user at the other end, and without a token lets
-// everybody in: its caller sees to that.
+// Handler is the API without a listener: what Serve serves. It does not know the user at the other end, and without a token takes
+// everybody for the daemon's own: its caller sees to that.
 func Handler(o Options) http.Handler {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -219,7 +223,7 @@ func Handler(o Options) http.Handler {
 		o.Now = time.Now
 	}
 	h := &handler{service: o.Service, containers: o.Containers, now: o.Now}
-	shared := append(codecs(), connect.WithInterceptors(connect.UnaryInterceptorFunc(reading), logging{o.Log}),
+	shared := append(codecs(), connect.WithInterceptors(connect.UnaryInterceptorFunc(reading), logging{o.Log}, rights{}),
 		connect.WithRecover(recovered(o.Log)))
 	all := connect.WithHandlerOptions(shared...)
 	path, small := pb.NewSluiceServiceHandler(h, all, connect.WithReadMaxBytes(maxCallBytes))
@@ -235,6 +239,8 @@ func Handler(o Options) http.Handler {
 	}
 	nodes, machines := pb.NewNodeServiceHandler(&nodeHandler{o.Service, o.Machines}, all, connect.WithReadMaxBytes(maxCallBytes))
 	mux.Handle(nodes, sized(machines))
+	people, who := pb.NewUserServiceHandler(&userHandler{o.Service, o.Users, o.Log, o.Now}, all, connect.WithReadMaxBytes(maxCallBytes))
+	mux.Handle(people, sized(who))
 	if o.Metrics != nil {
 		mux.Handle("GET /metrics", o.Metrics)
 	}
@@ -245,13 +251,11 @@ func Handler(o Options) http.Handler {
 	calls.large = large
 	guarded := r.withBody(calls, r.bounded(r.sameSite(mux)))
 	agents := r.forAgents(r.sameSite(sized(quick)))
-	if o.Token != "" {
-		guarded = r.bearer(o.Token, guarded)
-	} else {
-		guarded, agents = r.onlyHere(r.owned(&o, guarded)), r.onlyHere(agents)
+	if host, _, err := net.SplitHostPort(o.Listen); o.Token == "" && (err != nil || loopback(host)) {
+		agents = r.onlyHere(agents)
 	}
 	outer := http.NewServeMux()
-	outer.Handle("/", guarded)
+	outer.Handle("/", r.identified(&o, guarded))
 	outer.Handle(pb.SluiceServiceNegotiateProcedure, agents) // with a job's key instead of the token
 	if o.Health != nil {
 		outer.Handle("GET /healthz", o.Health) // probes have no token, and it reveals nothing of anybody's jobs

@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/users"
 	"sluice.dev/sluice/internal/host/inbox"
 	"sluice.dev/sluice/internal/host/trouble"
 )
@@ -82,9 +83,21 @@ func (c *caller) answer(ctx context.Context, sent *call) (protocol.Message, jour
 	}
 }
 
-// named returns the request's id, a new one for a caller that gave none.
-func named(request string) string {
+// asker is who calls, as the gate knows them; the zero value is the daemon itself.
+func asker(ctx context.Context) protocol.Asker {
+	if c := users.Of(ctx); c != nil {
+		return c.Asker()
+	}
+	return protocol.Asker{}
+}
+
+// named returns the request's id, a new one for a caller that gave none. Ids of the daemon's users are each one's own: the same from
+// two of them are two requests.
+func named(ctx context.Context, request string) string {
 	if request != "" {
+		if c := users.Of(ctx); c != nil && !c.Own {
+			return c.Name + "/" + request
+		}
 		return request
 	}
 	var b [12]byte

@@ -19,7 +19,7 @@ import (
 	"sluice.dev/sluice/internal/host/trouble"
 )
 
-// Sender takes requests and sends them. Safe for concurrent use.
+// Sender takes requests and sends them, as those of who calls (users.Of). Safe for concurrent use.
 type Sender struct {
 	to    caller
 	space *space.Space
@@ -72,7 +72,7 @@ func (d *Sender) SubmitAll(ctx context.Context, jobs []Submission, workdir []byt
 		to := min(from+submitTogether, len(jobs))
 		sent, failed := make([]*call, to-from), false
 		for i := from; i < to; i++ {
-			if sent[i-from], out[i].Err = d.submit(&jobs[i], stored); out[i].Err != nil {
+			if sent[i-from], out[i].Err = d.submit(ctx, &jobs[i], stored); out[i].Err != nil {
 				failed = true
 			}
 		}
@@ -94,8 +94,9 @@ func (d *Sender) SubmitAll(ctx context.Context, jobs []Submission, workdir []byt
 	return out
 }
 
-// submit sends one job to the gate.
-func (d *Sender) submit(j *Submission, stored executor.Workdir) (*call, error) {
+// submit sends one job to the gate. Whoever submits it is its owner; that is no part of its content, which is what it was before there
+// were owners.
+func (d *Sender) submit(ctx context.Context, j *Submission, stored executor.Workdir) (*call, error) {
 	if err := Startable(j.Spec); err != nil {
 		return nil, err
 	}
@@ -109,8 +110,10 @@ func (d *Sender) submit(j *Submission, stored executor.Workdir) (*call, error) {
 	s.Launch.Workdir = stored.ID
 	content := contentOf(&s) // without its size, which follows from the work directory: a retry is the same job to a later version
 	s.Launch.Files, s.Launch.Bytes = stored.Files, stored.Bytes
+	by := asker(ctx)
+	s.Owner = by.Name
 	return d.to.send(protocol.Message{Kind: protocol.Submit, To: gate(), Job: s.Name,
-		Body: &protocol.Submission{Request: named(j.Request), Spec: &s, Digest: content, Replace: j.Replace}})
+		Body: &protocol.Submission{Request: named(ctx, j.Request), Spec: &s, Digest: content, Replace: j.Replace, By: by}})
 }
 
 // Startable says what is wrong with a job that names nothing to start: no core looks into its command.
@@ -129,38 +132,39 @@ func contentOf(s *job.Spec) string {
 
 // Cancel ends a job. One that is over is left as it is, with an error of kind Conflict that says how it ended.
 func (d *Sender) Cancel(ctx context.Context, request string, name job.ID) error {
-	_, err := d.to.tell(ctx, protocol.Cancel, name, &protocol.Cancellation{Request: named(request)})
+	_, err := d.to.tell(ctx, protocol.Cancel, name, &protocol.Cancellation{Request: named(ctx, request), By: asker(ctx)})
 	return err
 }
 
 // Requeue begins another life of a job that was cancelled, has failed or has expired; what it has committed stays. deadline
 // is a new one, 0 for the one it has, Never for none. Errors: NotFound, Conflict (it is not over, or it is complete), Invalid.
 func (d *Sender) Requeue(ctx context.Context, request string, name job.ID, deadline quantity.Instant) (job.Generation, error) {
-	reply, err := d.to.tell(ctx, protocol.Requeue, name, &protocol.Requeueing{Request: named(request), Deadline: deadline})
+	reply, err := d.to.tell(ctx, protocol.Requeue, name, &protocol.Requeueing{Request: named(ctx, request), Deadline: deadline,
+		By: asker(ctx)})
 	return reply.Generation, err
 }
 
 // Delete forgets a job that is over and removes its files. Errors: NotFound, Conflict (it is not over).
 func (d *Sender) Delete(ctx context.Context, request string, name job.ID) error {
-	_, err := d.to.tell(ctx, protocol.Delete, name, &protocol.Deletion{Request: named(request)})
+	_, err := d.to.tell(ctx, protocol.Delete, name, &protocol.Deletion{Request: named(ctx, request), By: asker(ctx)})
 	return err
 }
 
 // PauseJob stops new windows for a job (pause true) or lets it go on.
 func (d *Sender) PauseJob(ctx context.Context, request string, name job.ID, pause bool) error {
-	_, err := d.to.tell(ctx, protocol.PauseJob, name, &protocol.Pause{Request: named(request), Paused: pause})
+	_, err := d.to.tell(ctx, protocol.PauseJob, name, &protocol.Pause{Request: named(ctx, request), Paused: pause, By: asker(ctx)})
 	return err
 }
 
 // SetQueue creates or changes a queue.
 func (d *Sender) SetQueue(ctx context.Context, request string, q protocol.Queue) error {
-	_, err := d.to.tell(ctx, protocol.SetQueue, "", &protocol.QueueSetting{Request: named(request), Queue: &q})
+	_, err := d.to.tell(ctx, protocol.SetQueue, "", &protocol.QueueSetting{Request: named(ctx, request), Queue: &q})
 	return err
 }
 
 // DrainZone makes a zone give its jobs to others, for good.
 func (d *Sender) DrainZone(ctx context.Context, request string, zone job.ZoneID) error {
-	_, err := d.to.tell(ctx, protocol.DrainZone, "", &protocol.Draining{Request: named(request), Zone: zone})
+	_, err := d.to.tell(ctx, protocol.DrainZone, "", &protocol.Draining{Request: named(ctx, request), Zone: zone})
 	return err
 }
 
@@ -178,7 +182,7 @@ func (d *Sender) Forsake(zones []job.ZoneID, machine job.NodeID) {
 
 // Reserve takes time on a slice, or on all (empty slice), off the market and returns what stands for it on each.
 func (d *Sender) Reserve(ctx context.Context, request string, r protocol.Reservation) ([]protocol.Made, error) {
-	request = named(request)
+	request = named(ctx, request)
 	at, err := d.nodes.OfSlice(r.Slice)
 	if err != nil {
 		return nil, err
@@ -202,7 +206,7 @@ func (d *Sender) Unreserve(ctx context.Context, request string, id uint64) error
 		return err
 	}
 	_, err = d.to.call(ctx, protocol.Message{Kind: protocol.Unreserve, To: at,
-		Body: &protocol.Booking{Request: named(request), Reservation: &protocol.Reservation{ID: id}}})
+		Body: &protocol.Booking{Request: named(ctx, request), Reservation: &protocol.Reservation{ID: id}}})
 	return err
 }
 
@@ -213,7 +217,7 @@ func (d *Sender) Release(ctx context.Context, request string, slice job.SliceID)
 		return "", err
 	}
 	reply, err := d.to.call(ctx, protocol.Message{Kind: protocol.Unquarantine, To: at[0],
-		Body: &protocol.Clearance{Request: named(request), Slice: slice}})
+		Body: &protocol.Clearance{Request: named(ctx, request), Slice: slice}})
 	if err != nil {
 		return "", err
 	}

@@ -49,7 +49,8 @@ func (q *Queue) Waiting(template string, behind *Job) iter.Seq[*Job] {
 }
 
 // lists maintains each queue's job lists. Invariant once kept: each job is in the one roster of its queue and state, with an owner also in
-// that of its queue, owner and state, and, with a template, in its waiting list iff it has not begun. Derived: none are kept until first asked for, during recovery, or where a snapshot is verified.
+// that of its queue, owner and state, and, with a template, in its waiting list iff it has not begun. Derived: none are kept until first
+// asked for, during recovery, or where a snapshot is verified.
 type lists struct{ kept bool }
 
 // begin lists the jobs that there are: sorted once, since a search for the place of each of a million takes longer.

@@ -12,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/market/trust"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
@@ -221,6 +222,8 @@ func TestWhyAJobIsWhereItIs(t *testing.T) {
 		do(s)
 		if got := s.why(now, s.ledger.Book().Job("j")); got != want {
 			t.Errorf("%q, want %q", got, want)
+		} else if u := status.Unquoted(got); strings.Contains(u, "it crashed") || strings.Contains(u, "no room") {
+			t.Errorf("%q tells others what a subjob has said", u)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/users"
 	"sluice.dev/sluice/internal/host"
 )
 
@@ -178,10 +179,10 @@ func find(list []status.Job, name job.ID) int {
 }
 
 // SubmitAll keeps the jobs as waiting.
-func (f *Fake) SubmitAll(_ context.Context, jobs []host.Submission, workdir []byte) []host.Outcome {
+func (f *Fake) SubmitAll(ctx context.Context, jobs []host.Submission, workdir []byte) []host.Outcome {
 	out := make([]host.Outcome, len(jobs))
 	for i, j := range jobs {
-		out[i].Receipt, out[i].Err = f.submit(j.Request, j.Spec, j.Replace, workdir)
+		out[i].Receipt, out[i].Err = f.submit(ctx, j.Request, j.Spec, j.Replace, workdir)
 	}
 	return out
 }
@@ -192,7 +193,7 @@ func (f *Fake) Check(_ context.Context, specs []*job.Spec) ([]error, error) {
 }
 
 // submit keeps a job. replace: one of its name makes way for it, if that is over.
-func (f *Fake) submit(request string, spec *job.Spec, replace bool, workdir []byte) (host.Receipt, error) {
+func (f *Fake) submit(ctx context.Context, request string, spec *job.Spec, replace bool, workdir []byte) (host.Receipt, error) {
 	f.mu.Lock()
 	if i := find(f.jobs, spec.Name); replace && i >= 0 {
 		if !f.jobs[i].State.Final() {
@@ -217,6 +218,9 @@ func (f *Fake) submit(request string, spec *job.Spec, replace bool, workdir []by
 	if !exists {
 		kept := *spec
 		kept.Name = "" // as the gate keeps it
+		if c := users.Of(ctx); c != nil {
+			kept.Owner = c.Name
+		}
 		f.Set(status.Job{Name: spec.Name, Queue: spec.Queue, Kind: spec.Kind, Total: spec.Total, Unit: spec.Unit, Submitted: At(0),
 			Spec: &kept})
 	}
@@ -235,7 +239,7 @@ func (f *Fake) DryRun(_ context.Context, spec *job.Spec) (status.Explanation, er
 }
 
 // Requeue marks the job, if it is over.
-func (f *Fake) Requeue(_ context.Context, _ string, name job.ID, deadline quantity.Instant) (job.Generation, error) {
+func (f *Fake) Requeue(ctx context.Context, _ string, name job.ID, deadline quantity.Instant) (job.Generation, error) {
 	what := "requeue"
 	switch {
 	case deadline == quantity.Never:
@@ -243,14 +247,16 @@ func (f *Fake) Requeue(_ context.Context, _ string, name job.ID, deadline quanti
 	case deadline != 0:
 		what += " until " + deadline.Time().UTC().Format(time.RFC3339)
 	}
-	return 2, f.over(what, name)
+	return 2, f.over(ctx, what, name)
 }
 
 // Delete marks the job, if it is over.
-func (f *Fake) Delete(_ context.Context, _ string, name job.ID) error { return f.over("delete", name) }
+func (f *Fake) Delete(ctx context.Context, _ string, name job.ID) error {
+	return f.over(ctx, "delete", name)
+}
 
-func (f *Fake) over(what string, name job.ID) error {
-	if err := f.on(what, name); err != nil {
+func (f *Fake) over(ctx context.Context, what string, name job.ID) error {
+	if err := f.on(ctx, what, name); err != nil {
 		return err
 	}
 	f.mu.Lock()
@@ -262,22 +268,32 @@ func (f *Fake) over(what string, name job.ID) error {
 }
 
 // Cancel marks the job.
-func (f *Fake) Cancel(_ context.Context, _ string, name job.ID) error {
-	return f.on("cancel", name)
+func (f *Fake) Cancel(ctx context.Context, _ string, name job.ID) error {
+	return f.on(ctx, "cancel", name)
 }
 
 // PauseJob marks the job.
-func (f *Fake) PauseJob(_ context.Context, _ string, name job.ID, pause bool) error {
-	return f.on(fmt.Sprintf("pause=%v", pause), name)
+func (f *Fake) PauseJob(ctx context.Context, _ string, name job.ID, pause bool) error {
+	return f.on(ctx, fmt.Sprintf("pause=%v", pause), name)
 }
 
-func (f *Fake) on(what string, name job.ID) error {
+// on notes a call about a job, if a gate would take it from the caller.
+func (f *Fake) on(ctx context.Context, what string, name job.ID) error {
+	f.mu.Lock()
+	i := find(f.jobs, name)
+	var by protocol.Asker
+	if c := users.Of(ctx); c != nil {
+		by = c.Asker()
+	}
+	denied := i >= 0 && !by.May(f.jobs[i].Owner())
+	f.mu.Unlock()
+	if denied {
+		return errkind.Errorf(errkind.Denied, "job %s is not yours", name)
+	}
 	if err := f.call("%s %s", what, name); err != nil {
 		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if find(f.jobs, name) < 0 {
+	if i < 0 {
 		return missing(name)
 	}
 	return nil
@@ -292,7 +308,7 @@ func (f *Fake) Jobs(_ context.Context, q status.JobQuery) (page status.JobPage, 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, j := range f.jobs {
-		if (q.Queue == "" || q.Queue == j.Queue) && q.States.Has(j.State) &&
+		if (q.Queue == "" || q.Queue == j.Queue) && (q.Owner == "" || q.Owner == j.Owner()) && q.States.Has(j.State) &&
 			(q.Before == status.JobKey{} || j.Key().Compare(q.Before) < 0) {
 			page.Jobs = append(page.Jobs, j)
 		}

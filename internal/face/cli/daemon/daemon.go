@@ -131,14 +131,16 @@ func openWhole(ctx context.Context, o Options) (*Daemon, error) {
 	if note == "" {
 		note = inv.Describe()
 	}
-	notes = append(notes, "slices: "+note)
-	if single {
-		notes = append(notes, "single-user mode: every subjob runs as this daemon's own user, who alone is served")
+	people, served, err := openUsers(data, single)
+	if err != nil {
+		return nil, errors.Join(err, h.Close())
 	}
+	notes = append(notes, "slices: "+note, served)
 	d := &Daemon{
 		Service: tenants{h, single, o.Config, o.File.Queues}, Run: h.Run, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(),
-		Ready:  h.Ready(),
-		Notes:  notes,
+		Ready: h.Ready(),
+		Notes: notes,
+		Users: people, Self: ownUser(),
 		Socket: filepath.Join(data, socketName),
 	}
 	if lead != nil {

@@ -23,9 +23,9 @@ import (
 )
 
 // singleUser reports whether all subjobs run as the daemon's own user. Then nobody else may be served: a queue with a user
-// and an address beyond this machine are refused. Where queues have users all of them must, each user must be able to
-// reach its directories below data, and callers must show a token: on a machine with several users everybody can reach
-// a loopback address, a subjob too.
+// and an address beyond this machine are refused. Where queues have users all of them must, and each user must be able to
+// reach its directories below data. Callers but the daemon's own user show a token then: everybody on the machine can reach a loopback
+// address, a subjob too.
 func singleUser(o Options, data string) (bool, error) {
 	var errs []error
 	var without []string
@@ -51,10 +51,6 @@ func singleUser(o Options, data string) (bool, error) {
 			errs = append(errs, fmt.Errorf("queues without a user beside queues with one: %s; their subjobs would run as this daemon's "+
 				"own user: give each a user in --config",
 				strings.Join(without, ", ")))
-		}
-		if !o.Token {
-			errs = append(errs, fmt.Errorf("queues with a user need a token: every user of this machine can reach %s, and could submit "+
-				"to any queue; set SLUICE_TOKEN for the daemon and its clients", o.Listen))
 		}
 	}
 	if host, _, err := net.SplitHostPort(o.Listen); err == nil && single && !loopback(host) {

@@ -74,7 +74,7 @@ func TestSingleUserSaysAllThatIsWrong(t *testing.T) {
 	if errkind.Of(err) != errkind.Denied {
 		t.Fatalf("got %v, want a refusal", err)
 	}
-	want := []string{"queue a: ", "no-such-account", "b, c", "need a token"}
+	want := []string{"queue a: ", "no-such-account", "b, c"}
 	if os.Geteuid() != 0 {
 		want = append(want, "runs as root")
 	}

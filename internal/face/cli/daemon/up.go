@@ -23,6 +23,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/users"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/cli/data"
 	"sluice.dev/sluice/internal/face/cli/session"
@@ -75,6 +76,9 @@ type Daemon struct {
 	Close func() error
 	// Machines are those of the cluster whose head it is; nil: it is none.
 	Machines api.Machines
+	// Users may call beside its own user, whose name is Self; nil: nobody may.
+	Users *users.Users
+	Self  string
 	// Metrics, Health, Ready and Page are what the API serves besides; each may be nil.
 	Metrics, Health, Ready, Page http.Handler
 	// Socket is where the API listens for the daemon's own user besides; empty: nowhere. Token is what others have to show
@@ -104,9 +108,9 @@ func UpCmd(a *session.Session, open func(context.Context, Options) (*Daemon, err
 its data directory, takes over subjobs that still run, and serves the API.
 
 It listens on this machine only, and serves the user that it runs as: the kernel names
-the caller. Anybody else needs the token in the data directory. Any other address needs
-TLS and a token of your own, which then everybody has to show, because Sluice runs what
-it is sent.
+the caller. Anybody else needs the token in the data directory, or one of their own from
+sluice user add. Any other address needs TLS and users, or a token that is given here,
+because Sluice runs what it is sent.
 
 --name gives the machine a name, which its data directory keeps, whatever the host is
 called later. With another one at a later start it is renamed, with its slices, and
@@ -240,7 +244,7 @@ func up(ctx context.Context, a *session.Session, open func(context.Context, Opti
 	served := serve(ctx, a, daemon, o, api.Options{
 		Service: daemon.Service, Machines: daemon.Machines, Listen: o.Listen, CertFile: f.cert, KeyFile: f.key, Token: a.Secret(),
 		Socket: daemon.Socket, OwnerToken: daemon.Token, OwnerTokenFile: daemon.TokenFile, Metrics: daemon.Metrics, Health: daemon.Health,
-		Ready: daemon.Ready, Page: daemon.Page, Log: o.Log,
+		Ready: daemon.Ready, Page: daemon.Page, Log: o.Log, Users: daemon.Users, Self: daemon.Self,
 	})
 	return errors.Join(served, daemon.Close())
 }
