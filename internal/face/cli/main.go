@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/internal/face/cli/jobs"
 	"sluice.dev/sluice/internal/face/cli/logs"
 	"sluice.dev/sluice/internal/face/cli/nodes"
+	"sluice.dev/sluice/internal/face/cli/people"
 	"sluice.dev/sluice/internal/face/cli/pressure"
 	"sluice.dev/sluice/internal/face/cli/reserve"
 	"sluice.dev/sluice/internal/face/cli/session"
@@ -131,8 +132,8 @@ func (d *Deps) root(a *session.Session) *cobra.Command {
 		{"slices", []*cobra.Command{nodes.SlicesCmd(a), nodes.WindowsCmd(a), nodes.TimelineCmd(a), reserve.ReserveCmd(a),
 			reserve.UnreserveCmd(a), reserve.UnquarantineCmd(a), jobs.QueuesCmd(a), jobs.QueueCmd(a), nodes.ZonesCmd(a),
 			nodes.NodesCmd(a), pressure.AirlockCmd(a)}},
-		{"daemon", []*cobra.Command{daemon.UpCmd(a, d.Open), daemon.JoinCmd(a, d.Open), nodes.TokenCmd(a), top.TopCmd(a), statusCmd(a),
-			data.JournalCmd(a, d.Data), data.ArchiveCmd(a, d.Data), data.StoreCmd(a), versionCmd(a)}},
+		{"daemon", []*cobra.Command{daemon.UpCmd(a, d.Open), daemon.JoinCmd(a, d.Open), nodes.TokenCmd(a), people.UserCmd(a),
+			top.TopCmd(a), statusCmd(a), data.JournalCmd(a, d.Data), data.ArchiveCmd(a, d.Data), data.StoreCmd(a), versionCmd(a)}},
 		{"daemon", d.operatorCmds(a)},
 		{"sim", d.simCmds(a)},
 	} {

@@ -43,6 +43,7 @@ func JobColumns(a *session.Session) []command.Column[*pb.Job] {
 	return []command.Column[job]{
 		{Key: "name", Head: "NAME", Value: func(j job) any { return j.Name }},
 		{Key: "queue", Head: "QUEUE", Value: func(j job) any { return j.Queue }},
+		{Key: "owner", Head: "OWNER", Wide: true, Value: func(j job) any { return j.Owner }},
 		{Key: "kind", Head: "KIND", Wide: true, Value: func(j job) any { return pb.Word(j.Kind) }},
 		{Key: "priority", Head: "PRIORITY", Wide: true, Value: func(j job) any { return j.Priority }},
 		{Key: "state", Head: "STATE", Value: func(j job) any { return pb.Word(j.State) }},
@@ -160,12 +161,15 @@ another number. --before goes on with those that are older than a job.
 
 With --watch the list stays on the terminal and changes with the jobs, until q; without
 a terminal it is printed again whenever it has changed.`,
-		Example: "  sluice jobs\n  sluice jobs --watch\n  sluice jobs --state PENDING,R -o wide\n  sluice jobs --limit 20 --before " +
+		Example: "  sluice jobs\n  sluice jobs --watch\n  sluice jobs --mine\n  sluice jobs --state PENDING,R -o wide\n  sluice jobs --limit 20 --before " +
 			"count-words\n  sluice jobs -o json | jq '.[] | {name, progress}'",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if time.Duration(every) < 100*time.Millisecond {
 				return command.Usage("--every %s: want at least 100ms", command.Short(time.Duration(every)))
+			}
+			if m.Owner != "" && m.Mine {
+				return command.Usage("--user %s and --mine: want one of them", m.Owner)
 			}
 			var err error
 			if m.States, err = jobStates(states); err != nil {
@@ -194,6 +198,8 @@ a terminal it is printed again whenever it has changed.`,
 		},
 	}
 	c.Flags().StringVar(&m.Queue, "queue", "", "only jobs of this queue")
+	c.Flags().StringVar(&m.Owner, "user", "", "only jobs that this user has submitted")
+	c.Flags().BoolVar(&m.Mine, "mine", false, "only your own jobs")
 	c.Flags().StringSliceVar(&states, "state", nil, "only jobs in these states, long (RUNNING) or short (R)")
 	c.Flags().IntVar(&limit, "limit", 0, "at most so many, the newest (default 1000 in a table, 10000 otherwise)")
 	c.Flags().BoolVar(&all, "all", false, "all there are")
@@ -313,7 +319,7 @@ func showJob(a *session.Session, j *pb.Job) error {
 		return a.Dump(r)
 	}
 	lines := [][2]string{
-		{"job", j.Name}, {"queue", fmt.Sprintf("%s, priority %d", j.Queue, j.Priority)}, {"kind", pb.Word(j.Kind)},
+		{"job", j.Name}, {"owner", j.Owner}, {"queue", fmt.Sprintf("%s, priority %d", j.Queue, j.Priority)}, {"kind", pb.Word(j.Kind)},
 		{"state", pb.Word(j.State)}, {"reason", j.Reason},
 		{"progress", Progress(j) + " " + j.Unit + "s"}, {"skipped", show.NonZero(j.Skipped)},
 		{"subjobs", fmt.Sprintf("%d committed, %d running, %d lost", j.Subjobs, j.Running, j.Lost)},

@@ -48,6 +48,21 @@ func (a *Session) Nodes() (pb.NodeServiceClient, error) {
 	return pb.NewNodeServiceClient(a.http, base, a.calls()...), nil
 }
 
+// People connects to the daemon that --server names, for what is asked of its users.
+func (a *Session) People() (pb.UserServiceClient, error) {
+	if a.Clustered() {
+		return nil, command.Usage("in a Kubernetes cluster its own roles say who may what: kubectl auth whoami")
+	}
+	base, err := a.dial()
+	if err != nil {
+		return nil, err
+	}
+	return pb.NewUserServiceClient(a.http, base, a.calls()...), nil
+}
+
+// Server is the daemon's address, as --server names it.
+func (a *Session) Server() string { return a.server }
+
 // calls are how all calls are made.
 func (a *Session) calls() []connect.ClientOption {
 	return []connect.ClientOption{connect.WithInterceptors(&caller{Session: a}), connect.WithReadMaxBytes(256 << 20)}

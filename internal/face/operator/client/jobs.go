@@ -35,6 +35,10 @@ func (h *handler) ListJobs(ctx context.Context, r *connect.Request[pb.ListJobsRe
 	if err != nil {
 		return nil, sent(errkind.Errorf(errkind.Invalid, "states: %w", err))
 	}
+	if m.Owner != "" || m.Mine {
+		return nil, sent(errkind.Errorf(errkind.Unsupported, "in a Kubernetes cluster who has submitted a job is not recorded: list by "+
+			"queue, or use a namespace for each team"))
+	}
 	var list []*pb.Job
 	for next := ""; ; {
 		some, err := h.in.of(jobs).List(ctx, metav1.ListOptions{Limit: page, Continue: next})
