@@ -196,8 +196,10 @@ type SettingsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The start of the machine's daemon that asks, and those before it, the latest last, back to one that was answered; opaque. A machine
 	// whose last answered start is none of these has data of an older copy: PERMISSION_DENIED.
-	Start         string   `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
-	Before        []string `protobuf:"bytes,2,rep,name=before,proto3" json:"before,omitempty"`
+	Start  string   `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
+	Before []string `protobuf:"bytes,2,rep,name=before,proto3" json:"before,omitempty"`
+	// The machine runs the subjobs of a queue as the user that its own file names for it. Else all run as its daemon's own user.
+	MapsUsers     bool `protobuf:"varint,3,opt,name=maps_users,json=mapsUsers,proto3" json:"maps_users,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -246,6 +248,13 @@ func (x *SettingsRequest) GetBefore() []string {
 	return nil
 }
 
+func (x *SettingsRequest) GetMapsUsers() bool {
+	if x != nil {
+		return x.MapsUsers
+	}
+	return false
+}
+
 // SettingsResponse is what is the same for the machine's whole node. A field that is not set has the default of the machine's build.
 type SettingsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -257,7 +266,9 @@ type SettingsResponse struct {
 	Mechanism         string `protobuf:"bytes,3,opt,name=mechanism,proto3" json:"mechanism,omitempty"`
 	MechanismSettings []byte `protobuf:"bytes,4,opt,name=mechanism_settings,json=mechanismSettings,proto3" json:"mechanism_settings,omitempty"`
 	// Where work directories, outputs and checkpoints lie, as a daemon's store is configured.
-	Store         *StoreSettings `protobuf:"bytes,5,opt,name=store,proto3" json:"store,omitempty"`
+	Store *StoreSettings `protobuf:"bytes,5,opt,name=store,proto3" json:"store,omitempty"`
+	// The head serves several users, whose subjobs must not run as one: a machine that maps no users can't have any.
+	SeveralUsers  bool `protobuf:"varint,6,opt,name=several_users,json=severalUsers,proto3" json:"several_users,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -325,6 +336,13 @@ func (x *SettingsResponse) GetStore() *StoreSettings {
 		return x.Store
 	}
 	return nil
+}
+
+func (x *SettingsResponse) GetSeveralUsers() bool {
+	if x != nil {
+		return x.SeveralUsers
+	}
+	return false
 }
 
 type StoreSettings struct {
@@ -461,7 +479,9 @@ type Hello struct {
 	// The build, for people.
 	Build string `protobuf:"bytes,3,opt,name=build,proto3" json:"build,omitempty"`
 	// Of a machine: the start of its daemon that its head has answered last.
-	Start         string `protobuf:"bytes,4,opt,name=start,proto3" json:"start,omitempty"`
+	Start string `protobuf:"bytes,4,opt,name=start,proto3" json:"start,omitempty"`
+	// Of a machine: as in SettingsRequest. The head may have begun to serve several users since that was asked.
+	MapsUsers     bool `protobuf:"varint,5,opt,name=maps_users,json=mapsUsers,proto3" json:"maps_users,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -522,6 +542,13 @@ func (x *Hello) GetStart() string {
 		return x.Start
 	}
 	return ""
+}
+
+func (x *Hello) GetMapsUsers() bool {
+	if x != nil {
+		return x.MapsUsers
+	}
+	return false
 }
 
 // Beat is sent by either side at intervals, so that silence means something, and measures how the clocks of both differ.
@@ -601,16 +628,19 @@ const file_sluice_v1alpha1_cluster_proto_rawDesc = "" +
 	"\x04root\x18\x02 \x01(\fR\x04root\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\rR\x06number\"(\n" +
 	"\fRenewRequest\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\fR\arequest\"?\n" +
+	"\arequest\x18\x01 \x01(\fR\arequest\"^\n" +
 	"\x0fSettingsRequest\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\tR\x05start\x12\x16\n" +
-	"\x06before\x18\x02 \x03(\tR\x06before\"\xde\x01\n" +
+	"\x06before\x18\x02 \x03(\tR\x06before\x12\x1d\n" +
+	"\n" +
+	"maps_users\x18\x03 \x01(\bR\tmapsUsers\"\x83\x02\n" +
 	"\x10SettingsResponse\x12\x12\n" +
 	"\x04zone\x18\x01 \x01(\tR\x04zone\x123\n" +
 	"\ahorizon\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\ahorizon\x12\x1c\n" +
 	"\tmechanism\x18\x03 \x01(\tR\tmechanism\x12-\n" +
 	"\x12mechanism_settings\x18\x04 \x01(\fR\x11mechanismSettings\x124\n" +
-	"\x05store\x18\x05 \x01(\v2\x1e.sluice.v1alpha1.StoreSettingsR\x05store\"M\n" +
+	"\x05store\x18\x05 \x01(\v2\x1e.sluice.v1alpha1.StoreSettingsR\x05store\x12#\n" +
+	"\rseveral_users\x18\x06 \x01(\bR\fseveralUsers\"M\n" +
 	"\rStoreSettings\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04spec\x18\x02 \x01(\fR\x04spec\x12\x14\n" +
@@ -618,12 +648,14 @@ const file_sluice_v1alpha1_cluster_proto_rawDesc = "" +
 	"\x05Frame\x12,\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.sluice.v1alpha1.HelloR\x05hello\x12\x1a\n" +
 	"\bmessages\x18\x02 \x03(\fR\bmessages\x12)\n" +
-	"\x04beat\x18\x03 \x01(\v2\x15.sluice.v1alpha1.BeatR\x04beat\"c\n" +
+	"\x04beat\x18\x03 \x01(\v2\x15.sluice.v1alpha1.BeatR\x04beat\"\x82\x01\n" +
 	"\x05Hello\x12\x16\n" +
 	"\x06oldest\x18\x01 \x01(\rR\x06oldest\x12\x16\n" +
 	"\x06newest\x18\x02 \x01(\rR\x06newest\x12\x14\n" +
 	"\x05build\x18\x03 \x01(\tR\x05build\x12\x14\n" +
-	"\x05start\x18\x04 \x01(\tR\x05start\"\x95\x01\n" +
+	"\x05start\x18\x04 \x01(\tR\x05start\x12\x1d\n" +
+	"\n" +
+	"maps_users\x18\x05 \x01(\bR\tmapsUsers\"\x95\x01\n" +
 	"\x04Beat\x12.\n" +
 	"\x04sent\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04sent\x120\n" +
 	"\x05heard\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05heard\x12+\n" +

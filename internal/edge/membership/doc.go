@@ -24,6 +24,8 @@ type Settings struct {
 	Mechanism         string
 	MechanismSettings []byte
 	Store             StoreSettings
+	// SeveralUsers: subjobs are of several users, and must not run as one.
+	SeveralUsers bool
 }
 
 // StoreSettings say where work directories, outputs and checkpoints lie.
@@ -38,7 +40,7 @@ type StoreSettings struct {
 // toWire is s as it is sent.
 func (s Settings) toWire() *pb.SettingsResponse {
 	m := &pb.SettingsResponse{Zone: s.Zone, Mechanism: s.Mechanism, MechanismSettings: s.MechanismSettings,
-		Store: &pb.StoreSettings{Kind: s.Store.Kind, Spec: s.Store.Spec, Owner: s.Store.Owner}}
+		Store: &pb.StoreSettings{Kind: s.Store.Kind, Spec: s.Store.Spec, Owner: s.Store.Owner}, SeveralUsers: s.SeveralUsers}
 	if s.Horizon != 0 {
 		m.Horizon = durationpb.New(s.Horizon)
 	}
@@ -48,5 +50,5 @@ func (s Settings) toWire() *pb.SettingsResponse {
 func fromWire(m *pb.SettingsResponse) Settings {
 	return Settings{Zone: m.GetZone(), Horizon: m.GetHorizon().AsDuration(), Mechanism: m.GetMechanism(),
 		MechanismSettings: m.GetMechanismSettings(), Store: StoreSettings{Kind: m.GetStore().GetKind(), Spec: m.GetStore().GetSpec(),
-			Owner: m.GetStore().GetOwner()}}
+			Owner: m.GetStore().GetOwner()}, SeveralUsers: m.GetSeveralUsers()}
 }

@@ -181,11 +181,16 @@ func (c *calls) Settings(ctx context.Context, r *connect.Request[pb.SettingsRequ
 	if err != nil {
 		return nil, answer(err)
 	}
+	settings := c.HeadOptions.Settings(name)
+	if settings.SeveralUsers && !r.Msg.GetMapsUsers() { // an earlier build does not say whether it does
+		c.Log.Warn("a machine may not start", "machine", string(name), "why", stream.ErrOneUser)
+		return nil, answer(stream.ErrOneUser)
+	}
 	if err := c.Authority.Started(name, r.Msg.GetStart(), r.Msg.GetBefore()); err != nil {
 		c.Log.Warn("a machine may not start", "machine", string(name), "why", err)
 		return nil, answer(err)
 	}
-	return connect.NewResponse(c.HeadOptions.Settings(name).toWire()), nil
+	return connect.NewResponse(settings.toWire()), nil
 }
 
 // wait returns after a time, or false if ctx was done first.

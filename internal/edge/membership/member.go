@@ -22,6 +22,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/authority"
+	"sluice.dev/sluice/internal/edge/fabric/stream"
 )
 
 const (
@@ -37,6 +38,8 @@ const (
 type Options struct {
 	// Dir keeps its membership. The caller holds the lock of the data directory that it is in.
 	Dir string
+	// MapsUsers: subjobs run as the user that this machine has for their queue, not as its daemon's own.
+	MapsUsers bool
 	// Now is this machine's clock; nil: the system's.
 	Now func() time.Time
 	Log *slog.Logger
@@ -392,7 +395,8 @@ type lastSettings struct {
 }
 
 // Settings asks the head for those of this machine's node, and keeps them. While it can't be reached the last ones are good. Errors: what
-// the head has refused, Unavailable if it can't be reached and there are no last ones.
+// the head has refused, Denied for a machine of one user where the head serves several, Unavailable if it can't be reached and there are no
+// last ones.
 func (m *Membership) Settings(ctx context.Context) (Settings, error) {
 	is, err := m.asked(ctx)
 	path := filepath.Join(m.options.Dir, settingsFile)
@@ -406,7 +410,16 @@ func (m *Membership) Settings(ctx context.Context) (Settings, error) {
 	if err != nil {
 		return Settings{}, fmt.Errorf("keep the settings of this machine's node: %w", err)
 	}
-	return fromWire(is), nil
+	return m.fit(is)
+}
+
+// fit are the settings, if a machine of this kind can have them. Errors: Denied.
+func (m *Membership) fit(is *pb.SettingsResponse) (Settings, error) {
+	s := fromWire(is)
+	if s.SeveralUsers && !m.options.MapsUsers {
+		return Settings{}, stream.ErrOneUser
+	}
+	return s, nil
 }
 
 // asked asks the head for the settings, by which it hears of this start.
@@ -417,7 +430,8 @@ func (m *Membership) asked(ctx context.Context) (*pb.SettingsResponse, error) {
 	}
 	var answer *connect.Response[pb.SettingsResponse]
 	err = m.ask(ctx, func(ctx context.Context, c sluicev1alpha1connect.ClusterServiceClient) (err error) {
-		answer, err = c.Settings(ctx, connect.NewRequest(&pb.SettingsRequest{Start: start, Before: before}))
+		answer, err = c.Settings(ctx, connect.NewRequest(&pb.SettingsRequest{Start: start, Before: before,
+			MapsUsers: m.options.MapsUsers}))
 		return err
 	})
 	if err != nil {
@@ -462,5 +476,5 @@ func (m *Membership) settingsOf(path string, why error) (Settings, error) {
 		return Settings{}, why
 	}
 	m.options.Log.Warn("the head can't be asked for the settings of this machine's node, and the last ones are used", "why", why)
-	return fromWire(&is), nil
+	return m.fit(&is)
 }

@@ -3,10 +3,12 @@ package membership
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/fabric/stream"
 )
 
@@ -150,4 +152,49 @@ func TestALinkIsOfTheStartThatWasAnswered(t *testing.T) {
 	with := stream.Join(o)
 	defer func() { _ = with.Close() }()
 	until(t, "it has one", func() bool { is, _ := c.links.Machine("a"); return is.Up })
+}
+
+// TestAHeadOfSeveralUsers takes no machine that would run the subjobs of all as one user: neither one that starts, whether its head answers
+// or not, nor one that has started before its head served several.
+func TestAHeadOfSeveralUsers(t *testing.T) {
+	c := newCluster(t, nil)
+	dir := t.TempDir()
+	m := c.join(dir, c.invite("a"))
+	if _, err := m.Settings(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	several := settings
+	several.SeveralUsers = true
+	c.shut()
+	c.links = nil
+	c.serve(func(o *HeadOptions) {
+		c.links = stream.NewHead(stream.HeadOptions{Caller: Caller(c.Authority, c.clock.now), Owns: Owns(c.Authority), Timing: brisk,
+			Start: c.Start, SeveralUsers: true})
+		o.Head, o.Settings = c.links, func(job.NodeID) Settings { return several }
+	})
+	link := func(m *Membership, maps bool) *stream.Member {
+		return stream.Join(stream.MemberOptions{Machine: "a", Head: c.addr, TLS: m.TLS, Timing: brisk, Start: m.Start, MapsUsers: maps})
+	}
+	l := link(m, false)
+	until(t, "it is told why it has no link", func() bool {
+		_, why := l.State()
+		return why != nil && strings.Contains(why.Error(), "single-user mode")
+	})
+	_ = l.Close()
+	_, err := started(t, dir).Settings(within(t))
+	refuses(t, err, errkind.Denied, "it would run the subjobs of all as its daemon's own user")
+	maps, err := Open(Options{Dir: dir, MapsUsers: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := maps.Settings(within(t)); err != nil || !reflect.DeepEqual(got, several) {
+		t.Errorf("one that maps users: %+v, %v", got, err)
+	}
+	l = link(maps, true)
+	defer func() { _ = l.Close() }()
+	until(t, "it has a link", func() bool { is, _ := c.links.Machine("a"); return is.Up })
+	_ = l.Close()
+	c.shut()
+	_, err = started(t, dir).Settings(within(t)) // by the last ones
+	refuses(t, err, errkind.Denied, "single-user mode")
 }

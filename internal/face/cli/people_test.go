@@ -24,8 +24,8 @@ func TestUsers(t *testing.T) {
 	t.Parallel()
 	f := apitest.New()
 	f.QueueList = []status.Queue{{Queue: protocol.Queue{Name: "research"}}}
-	jobs, err := config.ParseJobs("f", []byte("{apiVersion: sluice.dev/v1alpha1, kind: Job, metadata: {name: hers}, spec: {queue: research, "+
-		"items: {total: 1, perItem: 1s}, memory: 1Mi, command: [x]}}"))
+	jobs, err := config.ParseJobs("f", []byte("{apiVersion: sluice.dev/v1alpha1, kind: Job, metadata: {name: hers}, spec: {queue: "+
+		"research, items: {total: 1, perItem: 1s}, memory: 1Mi, command: [x]}}"))
 	if err != nil {
 		t.Fatal(err)
 	}

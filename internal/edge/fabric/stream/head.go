@@ -30,6 +30,8 @@ type HeadOptions struct {
 	Owns func(job.NodeID, job.Token) bool
 	// Start is the start of a machine's daemon that may link; nil: any may.
 	Start func(job.NodeID) string
+	// SeveralUsers: subjobs are of several users, so no machine may link that would run them all as one.
+	SeveralUsers bool
 	// Build of this side, for people.
 	Build  string
 	Timing Timing
@@ -290,8 +292,16 @@ func (h *Head) Link(ctx context.Context, stream *connect.BidiStream[pb.Frame, pb
 	return answer(err)
 }
 
-// begun refuses the link of a daemon whose start was not answered: it may have data of an older copy (authority.Started).
+// ErrOneUser refuses a machine in single-user mode where subjobs are of several users.
+var ErrOneUser = errkind.Errorf(errkind.Denied, "the head serves several users, and this machine is in single-user mode: it would run the "+
+	"subjobs of all as its daemon's own user: start it as root with a file of --config that has a user for each queue that it is to serve")
+
+// begun refuses the link of a daemon whose start was not answered: it may have data of an older copy (authority.Started). And that of one
+// that started before the head served several users.
 func (h *Head) begun(name job.NodeID, hello *pb.Hello) error {
+	if h.options.SeveralUsers && !hello.GetMapsUsers() {
+		return ErrOneUser
+	}
 	if h.options.Start == nil || hello.GetStart() == h.options.Start(name) {
 		return nil
 	}

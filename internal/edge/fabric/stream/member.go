@@ -35,6 +35,8 @@ type MemberOptions struct {
 	TLS func() (*tls.Config, error)
 	// Start is called before each dial: it says which start of the daemon this is, once the head has answered that; nil: none is said.
 	Start func(context.Context) (string, error)
+	// MapsUsers: subjobs run as the user that this machine has for their queue, not as the daemon's own.
+	MapsUsers bool
 	// Build of this side, for people.
 	Build  string
 	Timing Timing
@@ -221,7 +223,7 @@ func (m *Member) once(ctx context.Context) (lasted time.Duration, err error) {
 		connect.WithGRPC(), connect.WithReadMaxBytes(MaxFrame), connect.WithAcceptCompression("gzip", nil, nil))
 	stream := client.Link(call)
 	s := newSession(m.options.Timing, m.options.Build, m.take)
-	s.start = start
+	s.start, s.maps = start, m.options.MapsUsers
 	var linked time.Time
 	err = s.run(call, calling{stream, end, dialed}, func() error {
 		linked = time.Now()

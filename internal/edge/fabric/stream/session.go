@@ -37,7 +37,8 @@ const mostMessage = MaxFrame - 2*fullFrame
 type session struct {
 	timing Timing
 	build  string
-	start  string // of this side, if it is a machine
+	start  string // of this side, if it is a machine, and whether it maps users
+	maps   bool
 	queue  *queue
 	// take delivers a message of the other side; it says false if the other side may not say it.
 	take func(protocol.Message) bool
@@ -106,7 +107,7 @@ func (s *session) send(p pipe, f *pb.Frame) error {
 
 // write sends the hello, and then messages as they come and beats between them.
 func (s *session) write(ctx context.Context, p pipe) error {
-	hello := &pb.Hello{Oldest: Oldest, Newest: Newest, Build: s.build, Start: s.start}
+	hello := &pb.Hello{Oldest: Oldest, Newest: Newest, Build: s.build, Start: s.start, MapsUsers: s.maps}
 	if err := s.send(p, &pb.Frame{Hello: hello, Beat: s.pulse.next(time.Now())}); err != nil {
 		return err
 	}
@@ -205,7 +206,8 @@ func (s *session) greet(h *pb.Hello) error {
 	if err := speaks(h); err != nil {
 		return err
 	}
-	s.other.Store(&pb.Hello{Oldest: h.GetOldest(), Newest: h.GetNewest(), Build: plain(h.GetBuild()), Start: h.GetStart()})
+	s.other.Store(&pb.Hello{Oldest: h.GetOldest(), Newest: h.GetNewest(), Build: plain(h.GetBuild()), Start: h.GetStart(),
+		MapsUsers: h.GetMapsUsers()})
 	return nil
 }
 

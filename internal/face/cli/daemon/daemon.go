@@ -88,7 +88,7 @@ func openWhole(ctx context.Context, o Options) (*Daemon, error) {
 	}
 	var lead *head
 	if o.Cluster != "" {
-		if lead, err = openHead(&o, data, names, config.Nodes); err == nil && where == nil {
+		if lead, err = openHead(&o, data, names, config.Nodes, single); err == nil && where == nil {
 			where, stored, err = ownStore(data)
 		}
 		if err != nil {

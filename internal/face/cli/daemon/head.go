@@ -42,6 +42,7 @@ type head struct {
 	links     *stream.Head
 	server    *membership.Server
 	store     *headstore.Service // nil: machines reach the store themselves
+	several   bool               // users, as whom subjobs run
 	host      *host.Host
 	// address as machines are told.
 	address string
@@ -67,7 +68,7 @@ func (o *Options) canLead() error {
 
 // openHead opens who has joined. The data directory is locked meanwhile: of two heads that start at once one would take the other's root
 // for its own. names are the daemon's, the present one last.
-func openHead(o *Options, data string, names []job.NodeID, nodes []node.Config) (c *head, err error) {
+func openHead(o *Options, data string, names []job.NodeID, nodes []node.Config, single bool) (c *head, err error) {
 	if err = o.canLead(); err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func openHead(o *Options, data string, names []job.NodeID, nodes []node.Config) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	c = &head{address: reached(o.Cluster)}
+	c = &head{address: reached(o.Cluster), several: !single}
 	if c.authority, err = authority.Open(filepath.Join(data, authorityDir), time.Now()); err != nil {
 		return nil, err
 	}
@@ -84,8 +85,8 @@ func openHead(o *Options, data string, names []job.NodeID, nodes []node.Config) 
 		return nil, err
 	}
 	c.links = stream.NewHead(stream.HeadOptions{
-		Caller: membership.Caller(c.authority, nil), Owns: membership.Owns(c.authority), Start: c.authority.Start, Build: o.Version,
-		Log: o.Log,
+		Caller: membership.Caller(c.authority, nil), Owns: membership.Owns(c.authority), Start: c.authority.Start,
+		SeveralUsers: c.several, Build: o.Version, Log: o.Log,
 	})
 	return c, nil
 }
@@ -140,7 +141,7 @@ func (c *head) listen(o *Options, data string, where store.Store, zone job.ZoneI
 		return err
 	}
 	settings := membership.Settings{Zone: string(zone), Horizon: o.Horizon, Mechanism: o.Mechanism,
-		Store: membership.StoreSettings{Kind: headstore.Name, Owner: owner}}
+		Store: membership.StoreSettings{Kind: headstore.Name, Owner: owner}, SeveralUsers: c.several}
 	options := membership.HeadOptions{
 		Authority: c.authority, Head: c.links, Settings: func(job.NodeID) membership.Settings { return settings },
 		HTTP2: headstore.ServerHTTP2(), Log: o.Log,

@@ -114,7 +114,7 @@ func join(ctx context.Context, a *session.Session, open func(context.Context, Op
 }
 
 // belong makes the machine a member of its cluster, or reads that it is one. The data directory is locked meanwhile.
-func belong(ctx context.Context, o *Options, data string) (m *membership.Membership, err error) {
+func belong(ctx context.Context, o *Options, data string, single bool) (m *membership.Membership, err error) {
 	dir, err := datadir.Take(data)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func belong(ctx context.Context, o *Options, data string) (m *membership.Members
 	if err = neverWhole(data); err != nil {
 		return nil, err
 	}
-	kept := membership.Options{Dir: filepath.Join(data, membershipDir), Log: o.Log}
+	kept := membership.Options{Dir: filepath.Join(data, membershipDir), MapsUsers: !single, Log: o.Log}
 	if !authority.IsInvitation(o.Invitation) {
 		if m, err = membership.Open(kept); err == nil && o.Head != "" {
 			err = m.Move(o.Head)
@@ -184,7 +184,7 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := belong(ctx, &o, data)
+	m, err := belong(ctx, &o, data, single)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,8 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 		Limits: shim.Limits{Processes: o.File.Subjobs.Processes, Scratch: int64(o.File.Subjobs.Scratch), Files: o.File.Subjobs.Files},
 		User:   func(queue string) (*shim.User, error) { return o.mapped(queue, single) },
 	})
-	link := stream.Join(stream.MemberOptions{Machine: m.Name(), Head: m.Head(), TLS: m.TLS, Start: m.Start, Build: o.Version, Log: o.Log})
+	link := stream.Join(stream.MemberOptions{Machine: m.Name(), Head: m.Head(), TLS: m.TLS, Start: m.Start, MapsUsers: !single,
+		Build: o.Version, Log: o.Log})
 	var isolation string
 	h, err := host.OpenMember(ctx, host.Options{
 		DataDir: data, Machine: m.Name(), Actors: actors, Fabric: link, Inventory: inv, Ours: processes.Ours, Log: o.Log,
