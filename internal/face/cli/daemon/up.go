@@ -294,9 +294,10 @@ func serve(ctx context.Context, a *session.Session, d *Daemon, o Options, option
 	return errors.Join(<-ran, err)
 }
 
-// setQueues sets the queues as in the daemon's file, and reports those that it changed.
+// setQueues sets the queues as in the daemon's file, and reports those that it changed. A machine that joins has none: its file says as
+// whom those of its head run.
 func setQueues(ctx context.Context, service api.Service, o Options) error {
-	if len(o.File.Queues) == 0 {
+	if len(o.File.Queues) == 0 || o.Join {
 		return nil
 	}
 	list, err := service.Queues(ctx)
