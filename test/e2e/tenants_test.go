@@ -5,6 +5,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -28,7 +29,6 @@ func mapped(t *testing.T) *daemon {
 	}
 	config := d.write("queues.yml", "queues:\n- {name: default, user: nobody}\n- {name: other, user: daemon}\n")
 	d.flags = append(d.flags, "--config", config)
-	d.token = "a-token-of-some-length"
 	return d
 }
 
@@ -88,10 +88,6 @@ n=$((${n:-0}+1)); echo $n > "$SLUICE_CHECKPOINT_DIR/n"; echo $n >> "$SLUICE_OUTP
 func TestMappedUsersAreRefusedWhereTheyAreNotSafe(t *testing.T) {
 	t.Parallel()
 	d := mapped(t)
-	token := d.token
-	d.token = ""
-	says(t, d.refused(), "need a token")
-	d.token = token
 	if err := os.Chmod(d.dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -119,8 +115,11 @@ func TestMappedUsersAreRefusedWhereTheyAreNotSafe(t *testing.T) {
 	d.must("queue", "set", "default", "--user", "nobody")
 	d.submit(string(text))
 	d.done("mine")
-	d.token = "wrong"
-	d.fails(1, []string{"wants a token"}, "jobs")
+	d.by("sluice-user-wrong").fails(1, []string{"this token is nobody's"}, "jobs")
+	d.end(syscall.SIGTERM)
+	d.token = "a-token-of-some-length" // given to the daemon: all must show one
+	d.start()
+	d.by("").fails(1, []string{"wants a token"}, "jobs")
 }
 
 func TestSingleUserRefusesASecondOne(t *testing.T) {

@@ -20,12 +20,12 @@ import (
 func (h *handler) AgentKey(ctx context.Context, r *connect.Request[pb.AgentKeyRequest]) (*connect.Response[pb.AgentKeyResponse], error) {
 	var f fields
 	name := f.id("job", r.Msg.Job)
-	if err := f.err(); err != nil {
+	if err := h.mayReadAs(ctx, &f, name); err != nil {
 		return nil, wire(err)
 	}
 	key, err := h.service.AgentKey(ctx, name)
-	if err == nil { // a key is of one life of one job
-		err = h.mayRead(ctx, name)
+	if err == nil {
+		err = h.mayRead(ctx, name) // another user's job could have got the name meanwhile
 	}
 	if err != nil {
 		return nil, wire(err)

@@ -182,8 +182,8 @@ func (h *handler) mayRead(ctx context.Context, name job.ID) error {
 	if list[0].Owner() == "" {
 		whose = "of nobody who is known"
 	}
-	return errkind.Errorf(errkind.Denied, "job %q is %s, and you are %s: logs, outputs and keys of agents are for its owner and admins; ask "+
-		"one of them", name, whose, c.Who())
+	return errkind.Errorf(errkind.Denied, "job %q is %s, and you are %s: logs, outputs and keys of agents are for its owner and admins; "+
+		"ask one of them", name, whose, c.Who())
 }
 
 // mayMap refuses to have a queue's jobs run as another user of the machine: who may choose that may do what any of them may.
@@ -205,8 +205,8 @@ func (h *handler) mayMap(ctx context.Context, q *protocol.Queue) error {
 	if was == q.User {
 		return nil
 	}
-	return errkind.Errorf(errkind.Denied, "queue %s: its jobs run as user %q, and would as %q: that is for admins, and you are %s: ask one of "+
-		"them, or leave the user as it is", q.Name, was, q.User, c.Who())
+	return errkind.Errorf(errkind.Denied, "queue %s: its jobs run as user %q, and would as %q: that is for admins, and you are %s: ask "+
+		"one of them, or leave the user as it is", q.Name, was, q.User, c.Who())
 }
 
 // mayReadAs is mayRead of a request that is right so far.
@@ -217,8 +217,8 @@ func (h *handler) mayReadAs(ctx context.Context, f *fields, name job.ID) error {
 	return h.mayRead(ctx, name)
 }
 
-// readable tells pieces of a job's logs for as long as the caller may read it: another user's job could get its name meanwhile. A subjob
-// is of one job for good.
+// readable tells pieces of a job's logs for as long as the caller may read it: another user's job could get its name meanwhile. A
+// subjob is of one job for good.
 func (h *handler) readable(ctx context.Context, name job.ID, tell func(host.LogPiece) error) func(host.LogPiece) error {
 	known := map[job.Token]bool{}
 	return func(p host.LogPiece) error {

@@ -260,8 +260,8 @@ func TestANameThatChangesHands(t *testing.T) {
 	}
 }
 
-// TestQueuesOfAUser: a file with a job for another queue is refused whole, and says which; so is another life in a queue that is the
-// user's no more.
+// TestQueuesOfAUser: a file with a job for another queue is refused whole, and says which; so is another life in a queue that is
+// the user's no more.
 func TestQueuesOfAUser(t *testing.T) {
 	p := populated(t, api.Options{})
 	both := fmt.Sprintf(jobFile, "a", ", queue: research") + "---" + fmt.Sprintf(jobFile, "b", ", queue: teaching")
