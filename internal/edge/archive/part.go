@@ -46,6 +46,21 @@ func entryOf(name job.ID, generation job.Generation, facts []protocol.Fact) *Ent
 	return e
 }
 
+// ReadOwner has the entry say again whose the job is, from what was filed: a part that is recalled does not. What can't be read leaves it
+// unknown.
+func (p *Part) ReadOwner() {
+	if p.Entry == nil {
+		return
+	}
+	facts, err := p.Facts()
+	if err != nil {
+		return
+	}
+	if e := entryOf(p.Job, p.Generation, facts); e != nil {
+		p.Entry.Owner = e.Owner
+	}
+}
+
 // Facts hands out what the actor filed, in order. Errors: Corrupt.
 func (p *Part) Facts() ([]protocol.Fact, error) {
 	var facts []protocol.Fact

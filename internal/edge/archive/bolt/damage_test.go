@@ -284,6 +284,36 @@ func TestARepairGivesSpaceBack(t *testing.T) {
 	}
 }
 
+// A repair makes the lists anew from what was filed, owners included.
+func TestARepairKeepsOwners(t *testing.T) {
+	dir := filled(t, 3)
+	a := reopened(t, dir)
+	facts := []protocol.Fact{
+		{Kind: protocol.JobAccepted, Job: "hers", Epoch: 1, Generation: 1, At: 7,
+			Body: &protocol.Acceptance{Spec: &job.Spec{Queue: "q", Owner: "ada"}, Digest: "d", Zone: "z"}},
+		{Kind: protocol.JobClosed, Job: "hers", At: 9, Body: &protocol.Final{Verdict: job.Verdict{State: job.Finished}}},
+	}
+	p, err := archive.NewPart(protocol.Gate, "hers", 1, facts)
+	if err == nil {
+		err = a.File([]archive.Part{p})
+	}
+	closing(t, a, err)
+	mine := func(e *archive.Entry) bool { return e.Owner == "ada" }
+	for _, repair := range []bool{false, true} {
+		if repair {
+			if r, err := Repair(dir, 0, 0); err != nil || len(r.Damaged) > 0 {
+				t.Fatalf("%v, %+v", err, r)
+			}
+		}
+		a := reopened(t, dir)
+		page, err := a.Page(archive.End(), 9, 0, mine)
+		if len(page.Entries) != 1 || page.Entries[0].Job != "hers" {
+			t.Errorf("repaired %v: of ada are %+v", repair, page.Entries)
+		}
+		closing(t, a, err)
+	}
+}
+
 func TestStrangeFilesAreRefused(t *testing.T) {
 	dir := filled(t, 3)
 	rewrite(t, dir, func(b []byte) []byte { return bytes.ReplaceAll(b, []byte(format), []byte("sluice archive 3")) })

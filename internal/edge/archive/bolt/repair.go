@@ -162,6 +162,7 @@ type filer struct {
 }
 
 func (w *filer) add(p archive.Part) {
+	p.ReadOwner()
 	w.parts, w.size = append(w.parts, p), w.size+len(p.Data)
 	if len(w.parts) == archive.MaxParts || w.size > archive.MaxFiling-archive.MaxPart {
 		w.flush()
