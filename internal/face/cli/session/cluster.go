@@ -129,7 +129,7 @@ func (a *Session) Flags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVar(&a.server, "server", cmp.Or(a.Getenv("SLUICE_SERVER"), DefaultServer),
 		"the daemon's address (SLUICE_SERVER): host:port, https://host:port, or unix:PATH")
-	f.StringVar(&a.token, "token", "", "the daemon's token (better: SLUICE_TOKEN, which other users can't see)")
+	f.StringVar(&a.token, "token", "", "your token, or the daemon's (better: SLUICE_TOKEN, which other users can't see)")
 	f.StringVar(&a.ca, "tls-ca", a.Getenv("SLUICE_TLS_CA"), "trust this PEM file for the daemon's certificate (SLUICE_TLS_CA)")
 	a.clusterFlags(root)
 }
