@@ -76,6 +76,9 @@ func TestMachinesThatJoinDoTheWork(t *testing.T) {
 	c.done("counts")
 	c.once("counts", 600)
 	for _, m := range machines {
+		m.until("the head alone has what was written", func() bool {
+			return len(matching(t, m.data, "output/*/*", "logs/*/*")) == 0
+		})
 		m.fails(1, []string{"its head, which it calls at " + c.at, "answers for jobs"}, "jobs")
 		says(t, m.must("slices"), "gpu0")
 	}
@@ -169,4 +172,17 @@ func TestWhoMayNotJoin(t *testing.T) {
 			t.Errorf("%s does not end well: %s", what, d.log)
 		}
 	}
+}
+
+// matching are the files of a data directory that match any of the patterns.
+func matching(t *testing.T, data string, patterns ...string) (all []string) {
+	t.Helper()
+	for _, p := range patterns {
+		found, err := filepath.Glob(filepath.Join(data, p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, found...)
+	}
+	return all
 }

@@ -85,6 +85,9 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		e.artifacts.Away()
 		e.suspect(&protocol.Message{})
 	}
+	if e.o.Owner != "" {
+		e.tasks.Go(func() { keepRoom(e) })
+	}
 	e.sensor.watcher.found.Store(true)
 	e.sensor.watcher.wake()
 	return found, errors.Join(errs...)

@@ -53,7 +53,7 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 	}()
 	told, pause := "", firstProbe
 	for {
-		err := errors.Join(e.probe(), e.artifacts.Reachable())
+		err := errors.Join(short(&e.o, told != ""), e.probe(), e.artifacts.Reachable())
 		switch {
 		case err == nil && told == "":
 			return

@@ -38,7 +38,8 @@ type Options struct {
 	// Keep: output and checkpoint of a subjob are put into Store before its result is told.
 	Keep bool
 	// Owner is the word of the cluster's jobs in Store's names (StoreOwner at its head), on a machine that has joined the cluster: Store is
-	// the head's, with Keep. It takes no names from this machine but those of its own subjobs, and the head removes what nobody needs.
+	// the head's, with Keep. It takes no names from this machine but those of its own subjobs, and the head removes what nobody needs. What
+	// it has is dropped here once it is settled, and nothing is started while the disk is short of room.
 	// Empty: the data directory's own word; the head of a cluster needs Keep as well, or its machines find no checkpoint of its subjobs.
 	Owner string
 	// Away is why the store did not answer when it was opened: nothing is started until it does. Nil: it did.

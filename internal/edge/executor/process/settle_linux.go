@@ -157,6 +157,9 @@ func (e *Executor) publish(dir shim.Dir, l *shim.Lease, committed job.Range) err
 			e.dropCheckpoints(l.Job, l.Token)
 		}
 	}
+	if e.o.Owner != "" { // the head's store has had it since before the result was told; it goes with its run directory
+		return e.moveLogs(dir, l)
+	}
 	written, err := folders.Filled(dir.Output())
 	if errors.Is(err, fs.ErrNotExist) { // moved before
 		_, gone := os.Lstat(path)
@@ -206,6 +209,9 @@ func (e *Executor) keep(dir shim.Dir, l *shim.Lease) error {
 }
 
 func (e *Executor) moveLogs(dir shim.Dir, l *shim.Lease) error {
+	if e.o.Owner != "" && artifacts.LogsStored(dir) {
+		return nil
+	}
 	out, errs := folders.LogPath(e.o.DataDir, l.Job, l.Token, false)
 	var moved []string
 	for _, log := range [][2]string{{dir.Stdout(), out}, {dir.Stderr(), errs}} {
@@ -223,10 +229,12 @@ func (e *Executor) moveLogs(dir shim.Dir, l *shim.Lease) error {
 	return nil
 }
 
-// dropCheckpoints removes a job's other generations once the newest is in place, except those that a subjob still reads.
-func (e *Executor) dropCheckpoints(j job.ID, newest job.Token) {
-	needed := map[string]bool{e.s.Checkpoint(j, newest): true}
+// begunFrom are the checkpoints of a job that a subjob which is not over begins from, by their paths. A subjob is known before it looks for
+// its checkpoint, which waits for the lock of the job's folders: who has that lock and finds a checkpoint unused may remove it.
+func begunFrom(e *Executor, j job.ID) map[string]bool {
+	needed := map[string]bool{}
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	for _, r := range e.runs {
 		r.mu.Lock()
 		if r.told.State().Result == nil {
@@ -235,7 +243,13 @@ func (e *Executor) dropCheckpoints(j job.ID, newest job.Token) {
 		}
 		r.mu.Unlock()
 	}
-	e.mu.Unlock()
+	return needed
+}
+
+// dropCheckpoints removes a job's other generations once the newest is in place, except those that a subjob still reads.
+func (e *Executor) dropCheckpoints(j job.ID, newest job.Token) {
+	needed := begunFrom(e, j)
+	needed[e.s.Checkpoint(j, newest)] = true
 	entries, err := os.ReadDir(e.s.Checkpoints(j))
 	if err != nil {
 		return

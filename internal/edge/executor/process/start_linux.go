@@ -161,7 +161,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 		Part: executor.Part{Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Kind: spec.Kind, Range: w.Range,
 			Member: w.Plan.Member, Members: w.Plan.Members, Total: spec.Total, Grid: spec.Grid},
 		Start: w.Start, End: w.End, Anchor: shim.AnchorAt(o.now()), BootID: r.e.o.BootID, Grace: spec.Launch.Grace, Asked: r.asked,
-		Unpacked: r.unpacked, Copied: r.copied, Free: shim.FreeAt(o.DataDir, user),
+		Unpacked: r.unpacked, Copied: r.copied, Free: shim.FreeAt(o.DataDir, user), Joined: o.Owner != "",
 		Program: executor.Program{WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore, Command: spec.Launch.Command,
 			WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Umask: spec.Launch.Umask, Base: r.base, Resume: resume},
 		User:     user,
@@ -229,7 +229,7 @@ func (r *run) resume(user *shim.User) (string, error) {
 	}
 	path := r.e.s.Checkpoint(r.start.Job, t)
 	for until := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := os.Stat(path); err == nil {
+		if r.e.lives.There(r.start.Job, path) {
 			return path, nil
 		}
 		_, err := os.Stat(string(r.e.s.Run(t)))

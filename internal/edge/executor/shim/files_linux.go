@@ -50,7 +50,10 @@ type Lease struct {
 	Copied foreign.Usage
 	// Free is what the subjob's user could write on the file system of the run directory when its start was prepared. If that fills up, it
 	// tells whether the subjob is the culprit (see Dir.Fills).
-	Free      Free `json:",omitzero"`
+	Free Free `json:",omitzero"`
+	// Joined: the machine has joined a cluster, in which others have room. Who fills its disk within his limits met the machine's bound and
+	// not his own.
+	Joined    bool `json:",omitempty"`
 	Isolation Isolation
 	// Events is the file that gets starts and ends.
 	Events string

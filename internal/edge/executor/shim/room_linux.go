@@ -156,8 +156,12 @@ func (d Dir) fills(l *Lease, s volume.State, unlinked int64, must bool) string {
 	if s.Limit == volume.Whole {
 		what += ", and there was no room left for anybody"
 	}
-	return fmt.Sprintf("it filled %s: %s. What it wrote does not count and is removed: write less, or have the data directory %s",
-		s.Name(string(d)), what, elsewhere(s.Limit))
+	advice := "write less, or have the data directory "
+	if l.Joined {
+		advice = "it is done again where there is room; have this machine's data directory "
+	}
+	return fmt.Sprintf("it filled %s: %s. What it wrote does not count and is removed: %s%s", s.Name(string(d)), what, advice,
+		elsewhere(s.Limit))
 }
 
 // elsewhere is where more could be written.
@@ -271,7 +275,8 @@ func (d Dir) wasForfeited() bool {
 	return false
 }
 
-// Forfeit removes all that a subjob wrote which is over and filled its disk, and makes r a LimitKilled result with why as its reason.
+// Forfeit removes all that a subjob wrote which is over and filled its disk, and makes r a LimitKilled result with why as its reason; on a
+// machine of a cluster NodeFailed.
 func (d Dir) Forfeit(l *Lease, r *job.Result, why string) error {
 	var errs []error
 	for _, folder := range []string{d.Output(), d.Checkpoint()} {
@@ -297,6 +302,9 @@ func (d Dir) Forfeit(l *Lease, r *job.Result, why string) error {
 	}
 	d.Strip()
 	r.Outcome, r.Progress, r.Checkpoint, r.Detail = job.LimitKilled, l.Range.From, false, why
+	if l.Joined {
+		r.Outcome = job.NodeFailed
+	}
 	return errors.Join(errs...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -44,9 +45,18 @@ func (a *Artifacts) putLogs(ctx context.Context, dir shim.Dir, l *shim.Lease, re
 	err := a.putOne(ctx, l, refs, logsRole, build)
 	if errors.As(err, new(faults.Unstorable)) { // its result does not hang on its words
 		a.o.Log.Warn("the logs of a subjob stay on this machine", "subjob", l.Token.String(), "err", err)
-		err = nil
+		err = os.WriteFile(unstoredLogs(dir), nil, 0o600)
 	}
 	return err
+}
+
+// unstoredLogs is in a run directory whose logs can't be stored.
+func unstoredLogs(dir shim.Dir) string { return filepath.Join(string(dir), "unstored-logs") }
+
+// LogsStored reports whether the logs of a subjob whose result was told are in the store, for its head.
+func LogsStored(dir shim.Dir) bool {
+	_, err := os.Lstat(unstoredLogs(dir))
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // mostLog is by how much a log may pass its limit: a supervisor adds a line that says where it was cut.

@@ -140,6 +140,15 @@ func (v *Lives) Place(j job.ID) *sync.Mutex {
 	return &v.moving[h.Sum32()%uint32(len(v.moving))]
 }
 
+// There reports whether a path among a job's files is there. It waits for who is moving or removing it.
+func (v *Lives) There(j job.ID, path string) bool {
+	lock := v.Place(j)
+	lock.Lock()
+	defer lock.Unlock()
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // First returns the first life whose files lie in the job's folders; 0 if that is not recorded: then it is the job's first life, unless
 // the record was dropped as too old.
 func (v *Lives) First(j job.ID) (job.Generation, error) {

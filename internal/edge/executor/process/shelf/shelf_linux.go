@@ -60,6 +60,20 @@ func (s *Shelf) Empty() {
 	s.trim(0)
 }
 
+// DropBefore removes the entries that were put there before a time.
+func (s *Shelf) DropBefore(then time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.listed {
+		s.list()
+	}
+	young := slices.IndexFunc(s.all[s.first:], func(k kept) bool { return !k.at.Before(then) })
+	if young < 0 {
+		young = len(s.all) - s.first
+	}
+	s.trim(len(s.all) - s.first - young)
+}
+
 // Add adds entries that were just put there, and removes the oldest beyond the bounds.
 func (s *Shelf) Add(paths ...string) {
 	s.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -31,6 +32,9 @@ type Originals struct {
 	used map[string]map[job.Token]bool
 	// unpacking are those that are being made.
 	unpacking map[string]*unpacking
+	// idle is since when no subjob has needed an original, of those that any has needed since New, which was at began.
+	idle  map[string]time.Time
+	began time.Time
 }
 
 type unpacking struct {
@@ -44,7 +48,8 @@ func New(dir string) *Originals {
 	if boot == "" {
 		boot = "unknown"
 	}
-	return &Originals{dir: filepath.Join(dir, boot), used: map[string]map[job.Token]bool{}, unpacking: map[string]*unpacking{}}
+	return &Originals{dir: filepath.Join(dir, boot), used: map[string]map[job.Token]bool{}, unpacking: map[string]*unpacking{},
+		idle: map[string]time.Time{}, began: time.Now()}
 }
 
 // Name is the name of the original of a stored work directory for a user.
@@ -108,6 +113,7 @@ func (o *Originals) Release(t job.Token) {
 	for name, tokens := range o.used {
 		if delete(tokens, t); len(tokens) == 0 {
 			delete(o.used, name)
+			o.idle[name] = time.Now()
 		}
 	}
 }
@@ -176,6 +182,25 @@ func syncAll(dir string) error {
 // Prune takes away the originals that no subjob uses and whose stored copy no unfinished job needs by live. It returns their new paths, for
 // removal.
 func (o *Originals) Prune(live func(id string) bool) (old []string, err error) {
+	return o.takeAway(func(name string) bool {
+		id, _, _ := strings.Cut(name, ".")
+		return !live(id)
+	})
+}
+
+// Evict takes away those that no subjob has used for so long. It returns their new paths, for removal.
+func (o *Originals) Evict(idle time.Duration) (old []string, err error) {
+	return o.takeAway(func(name string) bool {
+		since, known := o.idle[name]
+		if !known {
+			since = o.began
+		}
+		return time.Since(since) >= idle
+	})
+}
+
+// takeAway renames the originals that no subjob uses and that which says may go. which is called with the lock held.
+func (o *Originals) takeAway(which func(name string) bool) (old []string, err error) {
 	entries, err := os.ReadDir(o.dir)
 	if err != nil {
 		return nil, err
@@ -185,12 +210,15 @@ func (o *Originals) Prune(live func(id string) bool) (old []string, err error) {
 	var errs []error
 	for _, e := range entries {
 		name := e.Name()
-		id, _, _ := strings.Cut(name, ".")
-		if id == "" || live(id) || len(o.used[name]) > 0 { // one without an id is half made, or half removed
+		if strings.HasPrefix(name, ".") || len(o.used[name]) > 0 || !which(name) { // with a dot: half made, or half removed
 			continue
 		}
 		path := o.path(".old-" + name)
-		errs = append(errs, foreign.Remove(path), os.Rename(o.path(name), path))
+		failed := errors.Join(foreign.Remove(path), os.Rename(o.path(name), path))
+		if failed == nil {
+			delete(o.idle, name)
+		}
+		errs = append(errs, failed)
 		old = append(old, path)
 	}
 	return old, errors.Join(errs...)

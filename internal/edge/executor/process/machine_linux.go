@@ -1,0 +1,78 @@
+package process
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor"
+	"sluice.dev/sluice/internal/edge/executor/process/eviction"
+	"sluice.dev/sluice/internal/edge/volume"
+)
+
+// A machine that has joined a cluster keeps room on its disk (Options.Owner): where others have some, a job must not fail for want of it
+// here. What the head has as well is evicted, from time to time and when room is short; and while it is short all the same nothing is
+// started.
+
+const (
+	// mostRoom and shareOfRoom are how much must be free for a start: so many bytes, or one part in so many of the file system if that is
+	// less. A quarter more must be free before starts go on.
+	mostRoom, shareOfRoom = 256 << 20, 20
+	// lookEvery is how often a machine looks whether room is short, roomEvery how often it makes some then, and tidyEvery how often it
+	// asks what the head has still.
+	lookEvery, roomEvery, tidyEvery = time.Second, 10 * time.Second, 10 * time.Minute
+)
+
+// short returns why a machine that has joined starts nothing, nil where there is room, or it has not joined. already: room was short at the
+// last look.
+func short(o *Options, already bool) error {
+	if o.Owner == "" {
+		return nil
+	}
+	s, err := volume.LookOwn(o.DataDir)
+	root := os.Geteuid() == 0
+	least := min(mostRoom, s.Size/shareOfRoom)
+	if already {
+		least += least / 4
+	}
+	if err != nil || s.Size == 0 || s.Left(root) >= least && !s.Full(root) {
+		return nil
+	}
+	what := fmt.Sprintf("less than %s of %s are free", volume.Bytes(least), volume.Bytes(s.Size)) // the same at every look
+	if s.Left(root) >= least {
+		what = "it holds no more files"
+	}
+	return fmt.Errorf("%s is short of room, and nothing is started on it: %s: make room, or give this machine a larger disk: %w",
+		s.Name(o.DataDir), what, syscall.ENOSPC)
+}
+
+// keepRoom keeps a machine's disk tidy until the executor is closed.
+func keepRoom(e *Executor) {
+	cache := eviction.Cache{
+		Layout: e.s, Lives: e.lives, Store: e.artifacts, Originals: e.originals, Lost: &e.lost, Logs: &e.logs,
+		InUse: func(j job.ID) map[string]bool { return begunFrom(e, j) }, Log: e.o.Logger,
+	}
+	ctx := e.artifacts.Context()
+	was := false
+	for tidy, room := time.Now(), time.Now(); ; {
+		if now := time.Now(); !now.Before(tidy) {
+			cache.Tidy(ctx)
+			tidy = now.Add(tidyEvery)
+		}
+		err := short(&e.o, was)
+		if now := time.Now(); err != nil && !now.Before(room) {
+			cache.MakeRoom(ctx)
+			room = now.Add(roomEvery)
+			err = short(&e.o, was)
+		}
+		if was = err != nil; was {
+			e.suspect(&protocol.Message{})
+		}
+		if executor.Pause(e.done, lookEvery) {
+			return
+		}
+	}
+}
