@@ -30,6 +30,7 @@ import (
 	"sluice.dev/sluice/internal/host/requests"
 	"sluice.dev/sluice/internal/host/snapshots"
 	"sluice.dev/sluice/internal/host/space"
+	"sluice.dev/sluice/internal/host/stocks"
 	"sluice.dev/sluice/internal/host/trouble"
 	"sluice.dev/sluice/internal/host/watches"
 	"sluice.dev/sluice/internal/host/workdirs"
@@ -53,6 +54,7 @@ type daemon struct {
 	views    *pages.Views
 	workdirs *workdirs.Keeper
 	gather   *gather.Gatherer // nil: no machine may join
+	stocks   *stocks.Stocks   // nil: no machine may join
 	machine  *machine.Machine
 	heap     heap.Recovery
 
@@ -108,8 +110,12 @@ func (d *daemon) open(ctx context.Context) (files Files, err error) {
 	if err = d.space.Release(); err != nil {
 		return nil, err
 	}
+	if o.Elsewhere != nil {
+		d.stocks = stocks.Open(o.DataDir, o.Elsewhere, o.Log)
+		d.views.Remember(d.stocks)
+	}
 	for _, p := range d.set.Parties() {
-		if err = o.Fabric.Attach(p.Address, d.inbox.Put); err != nil {
+		if err = o.Fabric.Attach(p.Address, d.deliver); err != nil {
 			return nil, err
 		}
 	}
@@ -191,8 +197,14 @@ func (d *daemon) begin(ctx context.Context, files Files, past *recovery.State) e
 	}
 	d.space.Hold()
 	d.workdirs.Sweep()
-	d.loop.First(append(d.machine.Held(), d.machine.Stock(dealt, found)...))
+	d.loop.First(slices.Concat(d.machine.Held(), d.machine.Stock(dealt, found), d.stocks.Told()))
 	return nil
+}
+
+// deliver takes a message for an actor of this process.
+func (d *daemon) deliver(m protocol.Message) {
+	d.stocks.Hear(&m)
+	d.inbox.Put(m)
 }
 
 func (d *daemon) openTape() error {
@@ -258,6 +270,7 @@ func (d *daemon) close() (err error) {
 	}
 	d.workdirs.Close()
 	d.gather.Close()
+	d.stocks.Close()
 	if d.executor != nil {
 		err = errors.Join(err, d.executor.Close())
 	}

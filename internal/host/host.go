@@ -122,6 +122,7 @@ func (h *Host) Forsake(machine job.NodeID) {
 	for i := range h.daemon.set.Zones {
 		zones = append(zones, h.daemon.set.Zones[i].ID)
 	}
+	h.daemon.stocks.Forget(machine)
 	h.Sender.Forsake(zones, machine)
 }
 

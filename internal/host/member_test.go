@@ -358,6 +358,36 @@ func settled(name job.ID, machines []*joined) (list []job.Range) {
 	return list
 }
 
+// TestSlicesOfAMachineThatWasAwayBeforeTheHead: they are listed, and count where a job is checked, though no zone has heard of them since
+// the head came up. Those of a machine that was removed are not.
+func TestSlicesOfAMachineThatWasAwayBeforeTheHead(t *testing.T) {
+	c := newCluster(t)
+	m, gone := c.takeIn("m1", 2), c.takeIn("m2", 1)
+	for _, id := range []job.SliceID{"m1/gpu0", "m1/gpu1", "m2/gpu0"} {
+		c.sliceIs(id, "idle")
+	}
+	m.stop()
+	gone.stop()
+	c.stop()
+	if err := c.authority.Remove("m2", time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	c.begin()
+	if why := c.sliceIs("m1/gpu1", "unconfirmed"); !strings.Contains(why, "m1 is away") || !strings.Contains(why, "has not called") {
+		t.Errorf("of a machine that was away before: %q", why)
+	}
+	list, err := c.Slices(t.Context())
+	if err != nil || len(list) != 2 || list[0].Slice.Capacity[trp.Memory] != 10<<30 {
+		t.Errorf("the head shows %+v, %v", list, err)
+	}
+	if _, err := c.Submit(t.Context(), "", work(t, "a", 20), nil); err != nil {
+		t.Errorf("a job for a machine that is away: %v", err)
+	}
+	m.begin(c)
+	c.sliceIs("m1/gpu0", "idle")
+	c.becomes("a", finished)
+}
+
 // TestHeadAndMachinesMayDie: the head, the machines' daemons, the machines and the links between them end and come back while jobs run;
 // each unit counts once, as the executors were told, who know nothing of the head.
 func TestHeadAndMachinesMayDie(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/host/nodes"
 	"sluice.dev/sluice/internal/host/requests"
+	"sluice.dev/sluice/internal/host/stocks"
 )
 
 // Views are what people see of all zones and nodes of this process. They change nothing, and belong to the goroutine of the loop.
@@ -21,12 +22,17 @@ type Views struct {
 	set   actor.Set
 	nodes nodes.Directory
 	guard status.Guard
+	// stocks are what slices machines elsewhere told that they have; nil: no machine may join.
+	stocks *stocks.Stocks
 }
 
 // NewViews shows these actors. guard is what can be done where this machine's memory runs out.
 func NewViews(set actor.Set, n nodes.Directory, guard status.Guard) *Views {
-	return &Views{set, n, guard}
+	return &Views{set: set, nodes: n, guard: guard}
 }
+
+// Remember shows besides what machines have of which no zone has heard since this daemon came up.
+func (v *Views) Remember(s *stocks.Stocks) { v.stocks = s }
 
 // home returns the zone that answers for a job: its home, or a zone that still has it where the gate does not.
 func (v *Views) home(now quantity.Instant, name job.ID) actor.Zone {
@@ -226,6 +232,7 @@ func (v *Views) slices(now quantity.Instant) (all []status.Slice) {
 	if v.nodes.Others == nil {
 		return all
 	}
+	known := map[job.NodeID]bool{}
 	for i := range v.set.Zones {
 		z, ok := v.set.Zones[i].Zone.(actor.Surveyor)
 		if !ok {
@@ -235,17 +242,43 @@ func (v *Views) slices(now quantity.Instant) (all []status.Slice) {
 			if v.nodes.Local(s.Node) {
 				continue
 			}
-			why := v.nodes.Others.Away(s.Node)
-			if errkind.Of(why) == errkind.NotFound { // it was removed, and what it ran is waited for
+			known[s.Node] = true
+			if why := v.nodes.Others.Away(s.Node); errkind.Of(why) == errkind.NotFound { // it was removed, and what it ran is waited for
 				continue
+			} else if why != nil {
+				away(&s, why)
 			}
+			all = append(all, s)
+		}
+	}
+	return append(all, v.unheard(known)...)
+}
+
+// unheard are the slices of machines of which no zone knows a view: they were away when this daemon came up, or have just called.
+func (v *Views) unheard(known map[job.NodeID]bool) (all []status.Slice) {
+	for _, told := range v.stocks.Told() {
+		name := job.NodeID(told.From.ID)
+		if known[name] || v.nodes.Local(name) {
+			continue
+		}
+		why := v.nodes.Others.Away(name)
+		for _, slice := range told.Body.(*protocol.Stock).Slices {
+			s := status.Slice{Slice: slice, Node: name, State: unconfirmed, Reason: "its machine has not told yet how it stands"}
 			if why != nil {
-				s.State, s.Reason = "unconfirmed", fmt.Sprintf("machine %s is away, and what it runs goes on: %v", s.Node, why)
+				away(&s, why)
 			}
 			all = append(all, s)
 		}
 	}
 	return all
+}
+
+// unconfirmed is the state of a slice that nothing can be started on, since it is not known how it stands.
+const unconfirmed = "unconfirmed"
+
+// away says that the machine of a slice is.
+func away(s *status.Slice, why error) {
+	s.State, s.Reason = unconfirmed, fmt.Sprintf("machine %s is away, and what it runs goes on: %v", s.Node, why)
 }
 
 // Negotiation is what the markets of all zones have done since they came up; false where none negotiates.
