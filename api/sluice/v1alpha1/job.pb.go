@@ -1857,7 +1857,9 @@ type Output struct {
 	Bytes int64    `protobuf:"varint,5,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	// Which member of a gang over several nodes wrote it; 0 is the first, and what is no gang's. A further member is listed if it wrote
 	// something.
-	Member        int32 `protobuf:"varint,6,opt,name=member,proto3" json:"member,omitempty"`
+	Member int32 `protobuf:"varint,6,opt,name=member,proto3" json:"member,omitempty"`
+	// Why it can't be had, though it counts: the store has lost it, or does not answer now. Empty: it can.
+	Lost          string `protobuf:"bytes,7,opt,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1932,6 +1934,13 @@ func (x *Output) GetMember() int32 {
 		return x.Member
 	}
 	return 0
+}
+
+func (x *Output) GetLost() string {
+	if x != nil {
+		return x.Lost
+	}
+	return ""
 }
 
 var File_sluice_v1alpha1_job_proto protoreflect.FileDescriptor
@@ -2136,14 +2145,15 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x12least_memory_bytes\x18\x03 \x01(\x03R\x10leastMemoryBytes\x122\n" +
 	"\x15capacity_memory_bytes\x18\x04 \x01(\x03R\x13capacityMemoryBytes\x12,\n" +
 	"\x05reach\x18\x05 \x01(\v2\x16.sluice.v1alpha1.RangeR\x05reach\x12\x10\n" +
-	"\x03why\x18\x06 \x01(\tR\x03why\"\xa6\x01\n" +
+	"\x03why\x18\x06 \x01(\tR\x03why\"\xba\x01\n" +
 	"\x06Output\x12\x16\n" +
 	"\x06subjob\x18\x01 \x01(\tR\x06subjob\x12,\n" +
 	"\x05range\x18\x02 \x01(\v2\x16.sluice.v1alpha1.RangeR\x05range\x12\x12\n" +
 	"\x04path\x18\x03 \x01(\tR\x04path\x12\x14\n" +
 	"\x05files\x18\x04 \x03(\tR\x05files\x12\x14\n" +
 	"\x05bytes\x18\x05 \x01(\x03R\x05bytes\x12\x16\n" +
-	"\x06member\x18\x06 \x01(\x05R\x06memberB6Z4sluice.dev/sluice/api/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
+	"\x06member\x18\x06 \x01(\x05R\x06member\x12\x12\n" +
+	"\x04lost\x18\a \x01(\tR\x04lostB6Z4sluice.dev/sluice/api/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
 
 var (
 	file_sluice_v1alpha1_job_proto_rawDescOnce sync.Once

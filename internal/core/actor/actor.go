@@ -57,6 +57,12 @@ type Surveyor interface {
 	Offered(now quantity.Instant) []status.Slice
 }
 
+// Historian is a zone that shows the subjobs of a job which Job leaves out, since there are very many: the last of them before an index
+// (status.Job.HistoryDropped), and the life of the job.
+type Historian interface {
+	Older(id job.ID, before int) (list []status.Subjob, life job.Generation, ok bool)
+}
+
 // Searcher is a zone in which tickets search for places, Drawer a gate that draws zones for them.
 type Searcher interface {
 	Searching(now quantity.Instant) *status.Search

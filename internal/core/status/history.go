@@ -19,6 +19,8 @@ type Output struct {
 	Path  string
 	Files []string
 	Bytes int64
+	// Lost is why it can't be had, though it counts; empty: it can, and the rest is set.
+	Lost string
 }
 
 // History of all slices over a stretch of time.

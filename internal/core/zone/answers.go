@@ -23,6 +23,11 @@ func (z *Zone) Brief(now quantity.Instant, id job.ID) (status.Job, bool) {
 	return z.view.Brief(now, id)
 }
 
+// Older are the subjobs of a job that Job leaves out, the last of them before an index, and its life.
+func (z *Zone) Older(id job.ID, before int) (list []status.Subjob, life job.Generation, ok bool) {
+	return z.view.Older(id, before)
+}
+
 // Windows are those that are open now.
 func (z *Zone) Windows(now quantity.Instant) []status.Window { return z.view.Windows(now) }
 

@@ -205,7 +205,7 @@ func queueMessage(q *status.Queue) *pb.Queue {
 
 func outputMessage(o *Output) *pb.Output {
 	return &pb.Output{Subjob: token(o.Token), Range: span(o.Range), Path: o.Path, Member: count(o.Member),
-		Files: each(o.Files, func(name *string) string { return shownName(*name) }), Bytes: o.Bytes}
+		Files: each(o.Files, func(name *string) string { return shownName(*name) }), Bytes: o.Bytes, Lost: shownName(o.Lost)}
 }
 
 // shownName is the name of a file as a message can carry it: a byte that is no UTF-8 is shown as \xe9.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -128,13 +129,15 @@ func (h *handler) ReadOutput(ctx context.Context, r *connect.Request[pb.ReadOutp
 	if err != nil {
 		return wire(err)
 	}
-	found := t.Zero()
-	for i := range list {
-		if !t.Zero() && list[i].Token != t {
-			continue
+	asked := slices.DeleteFunc(slices.Clone(list), func(o Output) bool { return !t.Zero() && o.Token != t })
+	for i := range asked { // before anything is sent: whoever concatenates them would not see the gap
+		if why := asked[i].Lost; why != "" {
+			return wire(errkind.Errorf(errkind.Corrupt, "%s; name the subjob of another output to read that alone", why))
 		}
-		found = true
-		if err := sendOutput(ctx, &list[i], func() error { return h.mayRead(ctx, name) }, s.Send); err != nil {
+	}
+	found := t.Zero() || len(asked) > 0
+	for i := range asked {
+		if err := sendOutput(ctx, &asked[i], func() error { return h.mayRead(ctx, name) }, s.Send); err != nil {
 			return wire(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -35,6 +36,9 @@ type Store interface {
 // Jobs looks jobs up, with their subjobs.
 type Jobs interface {
 	Job(ctx context.Context, name job.ID) (status.Job, error)
+	// Older are subjobs that Job leaves out, the last of them before an index, first status.Job.HistoryDropped; the index of their first
+	// is the next. None: that was 0.
+	Older(ctx context.Context, name job.ID, before int) ([]status.Subjob, error)
 }
 
 const (
@@ -241,11 +245,13 @@ func (g *Gatherer) bring(name job.ID, n *news) (again bool) {
 	}
 	errs := []error{err}
 	if err == nil {
-		for i := range j.History {
-			if s := &j.History[i]; !s.Running && g.heard(n, s) {
+		missing := maps.Clone(n.tokens)
+		errs = append(errs, g.subjobs(g.ctx, &j, func(s *status.Subjob) {
+			if !s.Running && g.heard(n, s) {
 				errs = append(errs, g.settle(g.ctx, &j, s)...)
 			}
-		}
+			found(missing, s)
+		}, func() bool { return n.all || len(missing) > 0 }))
 		errs = append(errs, g.checkpoints(g.ctx, &j, n.all))
 	}
 	for _, err := range errs {
@@ -267,6 +273,30 @@ func (g *Gatherer) failed(name job.ID, err error) (again bool) {
 		g.log.Warn("what subjobs on other machines left could not be brought; trying again", "job", string(name), "error", err)
 	}
 	return true
+}
+
+// subjobs calls each for the subjobs of a job: those that it shows, and then, as long as more says so, a page of older ones.
+func (g *Gatherer) subjobs(ctx context.Context, j *status.Job, each func(*status.Subjob), more func() bool) error {
+	for list, before := j.History, j.HistoryDropped; ; before -= len(list) {
+		for i := range list {
+			each(&list[i])
+		}
+		if before <= 0 || !more() {
+			return nil
+		}
+		var err error
+		if list, err = g.jobs.Older(ctx, j.Name, before); err != nil || len(list) == 0 {
+			return err
+		}
+	}
+}
+
+// found takes a subjob and its members out of those that are looked for.
+func found(missing map[job.Token]bool, s *status.Subjob) {
+	delete(missing, s.Token)
+	for i := range s.Members {
+		delete(missing, s.Members[i].Token)
+	}
 }
 
 // heard reports whether there is news of a subjob, or of a member of it.
@@ -335,21 +365,28 @@ func (g *Gatherer) checkpoints(ctx context.Context, j *status.Job, all bool) err
 	if j.Kind != job.Steps {
 		return nil
 	}
-	var chain []*status.Subjob
-	for i := range j.History {
-		if s := &j.History[i]; !s.Committed.Empty() && !slices.Contains(j.Checkpoints, s.Token) {
-			chain = append(chain, s)
-		}
+	type left struct { // it is a chain: each begins where the one before has ended
+		token job.Token
+		from  int64
 	}
-	slices.SortFunc(chain, func(a, b *status.Subjob) int { return cmp.Compare(b.Committed.From, a.Committed.From) })
+	var chain []left
+	err := g.subjobs(ctx, j, func(s *status.Subjob) {
+		if !s.Committed.Empty() && !slices.Contains(j.Checkpoints, s.Token) {
+			chain = append(chain, left{s.Token, s.Committed.From})
+		}
+	}, func() bool { return all })
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(chain, func(a, b left) int { return cmp.Compare(b.from, a.from) })
 	var old []job.Token
 	for _, s := range chain {
-		has, err := g.store.HasCheckpoint(ctx, j, s.Token)
+		has, err := g.store.HasCheckpoint(ctx, j, s.token)
 		if err != nil {
 			return err
 		}
 		if has {
-			old = append(old, s.Token)
+			old = append(old, s.token)
 		} else if !all {
 			break
 		}
@@ -362,20 +399,23 @@ func (g *Gatherer) checkpoints(ctx context.Context, j *status.Job, all bool) err
 	return nil
 }
 
-// Outputs makes sure that every output of a job that is published is in its place, also those of other machines.
-func (g *Gatherer) Outputs(ctx context.Context, j *status.Job) error {
-	for i := range j.History {
-		s := &j.History[i]
-		if !published(j, s) {
-			continue
+// Outputs makes sure that every output of a job that is published is in its place, also those of other machines. Those that can't be had
+// are returned, each with why: the rest is good without them.
+func (g *Gatherer) Outputs(ctx context.Context, j *status.Job) (lost []status.Output, err error) {
+	err = g.subjobs(ctx, j, func(s *status.Subjob) {
+		if !published(j, s) || ctx.Err() != nil {
+			return
 		}
 		for _, p := range g.parts(s) {
-			if err := g.output(ctx, j, s, p); err != nil {
-				return err
+			if why := g.output(ctx, j, s, p); why != nil {
+				lost = append(lost, status.Output{Token: p.token, Range: s.Committed, Member: p.member, Lost: why.Error()})
 			}
 		}
+	}, func() bool { return ctx.Err() == nil })
+	if err == nil && ctx.Err() != nil {
+		err = errkind.Errorf(errkind.Unavailable, "not all of them are here yet: ask again: %w", context.Cause(ctx))
 	}
-	return nil
+	return lost, err
 }
 
 // Logs makes sure that the logs of a subjob that is over on another machine are in their place, and reports whether there are any.

@@ -35,6 +35,8 @@ type fake struct {
 	did         []string
 	jobs        map[job.ID]status.Job
 	checkpoints map[job.Token]bool
+	// older are all subjobs of jobs that have more than Job shows.
+	older map[job.ID][]status.Subjob
 	// fail is called before each call that does something.
 	fail func(what string) error
 }
@@ -95,6 +97,21 @@ func (f *fake) Job(_ context.Context, name job.ID) (status.Job, error) {
 		return j, errkind.Errorf(errkind.NotFound, "no job %s", name)
 	}
 	return j, nil
+}
+
+// shownOf is how many subjobs Job shows in these tests; older ones come a page at a time.
+const shownOf = 3
+
+// large are the subjobs of a job, of which Job shows the last, and Older the others.
+func large(name job.ID, all []status.Subjob) status.Job {
+	from := max(0, len(all)-shownOf)
+	return status.Job{Name: name, History: all[from:], HistoryDropped: from}
+}
+
+func (f *fake) Older(_ context.Context, name job.ID, before int) ([]status.Subjob, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.older[name][max(0, before-shownOf):before], nil
 }
 
 // take returns what was done since the last time, sorted.
@@ -334,14 +351,71 @@ func TestOutputsAreBroughtToWhoAsks(t *testing.T) {
 	lost := over(token(2, 3), 0, 0)
 	j := status.Job{Name: "j", Published: job.Ranges{{From: 0, To: 8}}, History: []status.Subjob{over(token(1, 1), 0, 5),
 		over(token(2, 1), 5, 8), over(token(3, 1), 8, 9), lost}}
-	if err := g.Outputs(t.Context(), &j); err != nil {
-		t.Fatal(err)
+	if gone, err := g.Outputs(t.Context(), &j); err != nil || len(gone) > 0 {
+		t.Fatal(gone, err)
 	}
 	if did := f.take(); !slices.Equal(did, []string{"output j " + token(2, 1).String() + " 5-8 of 0"}) {
 		t.Errorf("it brought %v", did)
 	}
-	f.fail = func(string) error { return errkind.Errorf(errkind.Corrupt, "it is damaged") }
-	if err := g.Outputs(t.Context(), &j); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(), "machine m2") {
-		t.Errorf("%v", err)
+	j.History = append(j.History, over(token(3, 2), 6, 8))
+	f.fail = func(what string) error {
+		if strings.Contains(what, token(2, 1).String()) {
+			return errkind.Errorf(errkind.Corrupt, "it is damaged")
+		}
+		return nil
+	}
+	gone, err := g.Outputs(t.Context(), &j)
+	if err != nil || len(gone) != 1 || gone[0].Token != token(2, 1) || gone[0].Range != (job.Range{From: 5, To: 8}) ||
+		!strings.Contains(gone[0].Lost, "machine m2") || !strings.Contains(gone[0].Lost, "it is damaged") {
+		t.Errorf("lost are %+v, %v", gone, err)
+	}
+	if did := f.take(); len(did) != 1 || !strings.Contains(did[0], token(3, 2).String()) {
+		t.Errorf("of the others it brought %v", did)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := g.Outputs(ctx, &j); errkind.Of(err) != errkind.Unavailable {
+		t.Errorf("given up: %v", err)
+	}
+}
+
+// TestAJobOfMoreSubjobsThanAreShown is brought whole: at a start, to who asks, and where there is news of one that is not shown any more.
+func TestAJobOfMoreSubjobsThanAreShown(t *testing.T) {
+	const n = 4*shownOf + 1
+	all := make([]status.Subjob, n)
+	for i := range all {
+		all[i] = over(token(2, uint64(i+1)), int64(i), int64(i+1))
+	}
+	j := large("j", all)
+	j.Kind, j.Published = job.Steps, job.Ranges{{From: 0, To: n}}
+	f := &fake{jobs: map[job.ID]status.Job{"j": j}, older: map[job.ID][]status.Subjob{"j": all}, checkpoints: map[job.Token]bool{}}
+	for i := range all {
+		f.checkpoints[all[i].Token] = true
+	}
+	g := New(machine, slog.New(slog.DiscardHandler))
+	g.store, g.jobs = f, f
+	if gone, err := g.Outputs(t.Context(), &j); err != nil || len(gone) > 0 || len(f.take()) != n {
+		t.Errorf("to who asks: %v, %v", gone, err)
+	}
+	if again := g.bring("j", &news{tokens: map[job.Token]bool{all[1].Token: true}}); again || len(f.take()) != 3+shownOf {
+		t.Error("of one that is not shown its output and its logs are to be brought, and what is shown lets go of its checkpoints")
+	}
+	if again := g.bring("j", &news{all: true}); again {
+		t.Error("nothing failed")
+	}
+	if left := f.left(); len(left) != 0 {
+		t.Errorf("checkpoints are left: %v", left)
+	}
+	var outputs, logs int
+	for _, did := range f.take() {
+		switch strings.Fields(did)[0] {
+		case "output":
+			outputs++
+		case "logs":
+			logs++
+		}
+	}
+	if outputs != n || logs != n {
+		t.Errorf("%d outputs and %d logs of %d were brought", outputs, logs, n)
 	}
 }

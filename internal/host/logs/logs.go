@@ -37,8 +37,8 @@ type Jobs interface {
 type Elsewhere interface {
 	// Machine is the machine that a subjob ran on; empty: this one.
 	Machine(t job.Token) job.NodeID
-	// Outputs brings every published output of a job that is missing here.
-	Outputs(ctx context.Context, j *status.Job) error
+	// Outputs brings every published output of a job that is missing here, and returns those that can't be had, with why.
+	Outputs(ctx context.Context, j *status.Job) (lost []status.Output, err error)
 	// Logs brings the logs of a subjob that is over, and reports whether there are any.
 	Logs(ctx context.Context, j *status.Job, t job.Token) (found bool, err error)
 }
@@ -152,14 +152,16 @@ func (l *kept) machine(t job.Token) job.NodeID {
 	return l.elsewhere.Machine(t)
 }
 
-// outputs lists the folders of a job's committed subjobs, those of other machines too.
-func (l *kept) outputs(ctx context.Context, j *status.Job) ([]status.Output, error) {
+// outputs lists the folders of a job's committed subjobs, those of other machines too, and among them what can't be had.
+func (l *kept) outputs(ctx context.Context, j *status.Job) (list []status.Output, err error) {
+	var lost []status.Output
 	if l.elsewhere != nil {
-		if err := l.elsewhere.Outputs(ctx, j); err != nil {
+		if lost, err = l.elsewhere.Outputs(ctx, j); err != nil {
 			return nil, err
 		}
 	}
-	return l.Outputs(j.Name)
+	list, err = l.Outputs(j.Name)
+	return append(list, lost...), err
 }
 
 // silent reports whether a subjob without logs has run and wrote nothing.

@@ -18,6 +18,26 @@ func (p *Pages) Job(ctx context.Context, name job.ID) (status.Job, error) {
 	return one(ctx, p, name, p.views.Job, shown(p, name, actor.Zone.Job), func(j *status.Job) job.Generation { return j.Generation })
 }
 
+// older is what a zone shows of the subjobs of a life of a job.
+type older struct {
+	list []status.Subjob
+	life job.Generation
+}
+
+// Older are the subjobs of a job that Job leaves out, the last of them before an index: the first is as many before that as there are.
+// Whoever wants all goes on with the index of the first; none are left at 0.
+func (p *Pages) Older(ctx context.Context, name job.ID, before int) ([]status.Subjob, error) {
+	look := func(z actor.Zone, _ quantity.Instant, name job.ID) (o older, ok bool) {
+		if h, is := z.(actor.Historian); is {
+			o.list, o.life, ok = h.Older(name, before)
+		}
+		return o, ok
+	}
+	live := func(now quantity.Instant, name job.ID) (older, bool) { return look(p.views.home(now, name), now, name) }
+	o, err := one(ctx, p, name, live, shown(p, name, look), func(o *older) job.Generation { return o.life })
+	return o.list, err
+}
+
 // Standing is how jobs stand, without their histories, in the order of their names. An error of kind NotFound: there is none of
 // one of them.
 func (p *Pages) Standing(ctx context.Context, names []job.ID) ([]status.Job, error) {

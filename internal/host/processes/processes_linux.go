@@ -65,7 +65,7 @@ func (f *files) Outputs(name job.ID) ([]status.Output, error) {
 	list, err := f.executor.Outputs(name)
 	out := make([]status.Output, len(list))
 	for i, o := range list {
-		out[i] = status.Output(o)
+		out[i] = status.Output{Token: o.Token, Range: o.Range, Member: o.Member, Path: o.Path, Files: o.Files, Bytes: o.Bytes}
 	}
 	return out, err
 }

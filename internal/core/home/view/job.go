@@ -35,21 +35,9 @@ func (v *View) Job(now quantity.Instant, id job.ID) (status.Job, bool) {
 func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 	j := v.look(now).show(s)
 	j.Hints, j.Published, j.Checkpoints = hints(s), published(s), checkpoints(s)
-	j.HistoryDropped = max(0, len(s.History().Past())-historyShown)
-	j.History = make([]status.Subjob, 0, len(s.History().Past())-j.HistoryDropped+len(s.Claims()))
-	for i := range s.History().Past()[j.HistoryDropped:] {
-		p := &s.History().Past()[j.HistoryDropped+i]
-		sub := showClaim(&p.Claim)
-		sub.Committed, sub.Start, sub.End, sub.Peak = p.Committed, p.RealStart, p.RealEnd, p.Peak[trp.Memory]
-		sub.Outcome, sub.Detail, sub.Prepare, sub.Waited = p.Outcome.String(), p.Detail, p.Prepare, p.Waited
-		if p.Skipped {
-			sub.Outcome = status.Skipped
-		}
-		if _, publishing := s.Output().Find(p.Token); publishing {
-			sub.Outcome, sub.Committed = status.Publishing, job.Range{}
-		}
-		j.History = append(j.History, sub)
-	}
+	past := s.History().Past()
+	j.HistoryDropped = max(0, len(past)-historyShown)
+	j.History = settled(s, past[j.HistoryDropped:], len(s.Claims()))
 	for i := range s.Claims() {
 		c := &s.Claims()[i]
 		sub := showClaim(c)
@@ -68,6 +56,36 @@ func (v *View) detail(now quantity.Instant, s *home.Job) status.Job {
 		slices.SortStableFunc(j.History, byToken)
 	}
 	return j
+}
+
+// Older shows the subjobs that Job leaves out, the last of them before an index (status.Job.HistoryDropped), and the life of the job.
+func (v *View) Older(id job.ID, before int) (list []status.Subjob, life job.Generation, ok bool) {
+	s := v.home.Book().Job(id)
+	if s == nil {
+		return nil, 0, false
+	}
+	past := s.History().Past()
+	before = max(0, min(before, len(past)))
+	return settled(s, past[max(0, before-historyShown):before], 0), s.Generation, true
+}
+
+// settled shows subjobs that are over, with room for more.
+func settled(s *home.Job, past []protocol.Past, more int) []status.Subjob {
+	list := make([]status.Subjob, 0, len(past)+more)
+	for i := range past {
+		p := &past[i]
+		sub := showClaim(&p.Claim)
+		sub.Committed, sub.Start, sub.End, sub.Peak = p.Committed, p.RealStart, p.RealEnd, p.Peak[trp.Memory]
+		sub.Outcome, sub.Detail, sub.Prepare, sub.Waited = p.Outcome.String(), p.Detail, p.Prepare, p.Waited
+		if p.Skipped {
+			sub.Outcome = status.Skipped
+		}
+		if _, publishing := s.Output().Find(p.Token); publishing {
+			sub.Outcome, sub.Committed = status.Publishing, job.Range{}
+		}
+		list = append(list, sub)
+	}
+	return list
 }
 
 // published are the committed units whose output is in its place. Units that were given up have none.

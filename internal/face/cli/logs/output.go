@@ -12,6 +12,7 @@ import (
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/cli/session"
 	"sluice.dev/sluice/internal/face/cli/show"
@@ -28,7 +29,8 @@ print their files one after another in that order. Only what was committed is th
 each range once. A range in which nothing was written has no folder: it is listed with
 0 files and no path. Units that were skipped are not listed. A gang over several nodes has a
 folder for each member that wrote something, listed in the order of $SLUICE_MEMBER; --subjob
-takes one of them. A terminal is shown control characters, not sent them; --raw sends them.`,
+takes one of them. Where the store has lost one the others are listed, and it is marked LOST;
+--cat prints nothing then unless --subjob names another. A terminal is shown control characters, not sent them; --raw sends them.`,
 		Example: "  sluice output count-words\n  sluice output count-words --cat > words.txt",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.CompleteJobs(),
 		RunE: a.Calling(func(ctx context.Context, c session.Client, args []string) error {
@@ -42,13 +44,30 @@ takes one of them. A terminal is shown control characters, not sent them; --raw 
 			list := slices.DeleteFunc(resp.Msg.Outputs, func(o *pb.Output) bool {
 				return subjob != "" && o.Subjob != subjob || a.Format == "name" && o.Path == "" // one without files has no name
 			})
-			return command.Show(a.App, list, outputColumns(), (*pb.Output).GetPath, "no committed output yet")
+			if err = command.Show(a.App, list, outputColumns(), (*pb.Output).GetPath, "no committed output yet"); err != nil {
+				return err
+			}
+			return missing(list)
 		}),
 	}
 	c.Flags().BoolVar(&cat, "cat", false, "print the files one after another")
 	c.Flags().StringVar(&subjob, "subjob", "", "only this subjob's")
 	c.Flags().BoolVar(&raw, "raw", false, "with --cat: send control characters to a terminal too, as they were written")
 	return a.Output(c)
+}
+
+// missing is the error of outputs that can't be had.
+func missing(list []*pb.Output) error {
+	n, why := 0, ""
+	for _, o := range list {
+		if o.Lost != "" {
+			n, why = n+1, cmp.Or(why, o.Lost)
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return errkind.Errorf(errkind.Corrupt, "%d of %d outputs can't be had; the first: %s", n, len(list), why)
 }
 
 func printFiles(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, name, subjob string, raw bool) error {
@@ -81,6 +100,12 @@ func outputColumns() []command.Column[*pb.Output] {
 		{Key: "files", Head: "FILES", Value: func(o out) any { return append([]string{}, o.Files...) },
 			Text: func(o out) string { return fmt.Sprint(len(o.Files)) }},
 		{Key: "bytes", Head: "SIZE", Value: func(o out) any { return o.Bytes }, Text: func(o out) string { return command.Size(o.Bytes) }},
-		{Key: "path", Head: "PATH", Value: func(o out) any { return o.Path }, Text: func(o out) string { return cmp.Or(o.Path, "-") }},
+		{Key: "path", Head: "PATH", Value: func(o out) any { return o.Path }, Text: func(o out) string {
+			if o.Lost != "" {
+				return "LOST"
+			}
+			return cmp.Or(o.Path, "-")
+		}},
+		{Key: "lost", Value: func(o out) any { return o.Lost }},
 	}
 }
