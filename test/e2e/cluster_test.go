@@ -110,6 +110,74 @@ func TestAMachineBurnsDown(t *testing.T) {
 	c.once("counts", 300)
 }
 
+// TestARemovedMachineSaysSoAndEnds: once, with what to do, and so does every start until it has joined again. A slice of a machine that is
+// away is listed by a head that was started meanwhile.
+func TestARemovedMachineSaysSoAndEnds(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	m := c.takeIn("m1")
+	c.until("it is ready", func() bool { return c.node("m1").State == "ready" })
+	says(t, c.must("status"), "machines: 1 ready (`sluice nodes` lists them)")
+	c.submit(spec("long", "items: {total: 300, perItem: 20ms, parallelism: 3}", each("sleep 0.02")))
+	c.running("long", 1)
+	m.kill()
+	c.end(syscall.SIGTERM)
+	c.start()
+	says(t, c.must("slices"), "m1/gpu0", "unconfirmed")
+	says(t, c.must("status"), "1 away")
+	m.start()
+	c.running("long", 1)
+	c.must("nodes", "remove", "m1", "--yes")
+	<-m.ended
+	if m.cmd.ProcessState.Success() {
+		t.Error("a machine that was removed ends well")
+	}
+	said := m.log.String()
+	says(t, said, "was removed from the cluster", "sluice token create")
+	if n := strings.Count(said, "it was removed from the cluster"); n > 4 {
+		t.Errorf("it says %d times that it was removed", n)
+	}
+	says(t, m.refused(), "was removed from the cluster", "sluice token create")
+	says(t, c.must("status"), "0 ready, 1 removed")
+	m.verb = []string{"join", c.at, "--token", c.invitation()}
+	m.start()
+	c.done("long")
+	c.once("long", 300)
+}
+
+// TestOneLostOutputLeavesTheRest: the store of the head loses what a subjob on a machine wrote, before and after it was brought.
+func TestOneLostOutputLeavesTheRest(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.takeIn("m1")
+	c.submit(spec("counts", "items: {total: 60, perItem: 20ms, parallelism: 3}", each("sleep 0.02")))
+	c.done("counts")
+	c.once("counts", 60)
+	list := c.outputs("counts")
+	if len(list) < 2 {
+		t.Fatalf("%d outputs: too few", len(list))
+	}
+	lost := list[0]
+	names := matching(t, c.data, "store/names/jobs/*/counts/"+lost.Subjob+"*")
+	if len(names) != 1 {
+		t.Fatalf("the store names %q", names)
+	}
+	for _, path := range []string{names[0], lost.Path} {
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, errs, code := c.sluice("output", "counts")
+	if code != 1 {
+		t.Errorf("with a lost output: exit %d", code)
+	}
+	says(t, errs, "1 of", "can't be had", lost.Subjob, "restore the store")
+	says(t, out, "LOST", list[1].Path)
+	says(t, c.must("output", "counts", "--subjob", list[1].Subjob), list[1].Path)
+	c.fails(1, []string{lost.Subjob}, "output", "counts", "--cat")
+	c.must("output", "counts", "--cat", "--subjob", list[1].Subjob)
+}
+
 // TestAnOlderCopyOfAMachineIsRefused: its node would give numbers to subjobs that others have.
 func TestAnOlderCopyOfAMachineIsRefused(t *testing.T) {
 	t.Parallel()

@@ -59,8 +59,12 @@ func (*ListNodesRequest) Descriptor() ([]byte, []int) {
 }
 
 type ListNodesResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Nodes         []*Node                `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Nodes []*Node                `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// The daemon is the head of a cluster, which machines may join.
+	Head bool `protobuf:"varint,2,opt,name=head,proto3" json:"head,omitempty"`
+	// How many machines were removed for good, of those that are remembered.
+	Removed       int32 `protobuf:"varint,3,opt,name=removed,proto3" json:"removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -100,6 +104,20 @@ func (x *ListNodesResponse) GetNodes() []*Node {
 		return x.Nodes
 	}
 	return nil
+}
+
+func (x *ListNodesResponse) GetHead() bool {
+	if x != nil {
+		return x.Head
+	}
+	return false
+}
+
+func (x *ListNodesResponse) GetRemoved() int32 {
+	if x != nil {
+		return x.Removed
+	}
+	return 0
 }
 
 // Node has slices to offer.
@@ -433,9 +451,11 @@ var File_sluice_v1alpha1_node_proto protoreflect.FileDescriptor
 const file_sluice_v1alpha1_node_proto_rawDesc = "" +
 	"\n" +
 	"\x1asluice/v1alpha1/node.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x12\n" +
-	"\x10ListNodesRequest\"@\n" +
+	"\x10ListNodesRequest\"n\n" +
 	"\x11ListNodesResponse\x12+\n" +
-	"\x05nodes\x18\x01 \x03(\v2\x15.sluice.v1alpha1.NodeR\x05nodes\"\x99\x03\n" +
+	"\x05nodes\x18\x01 \x03(\v2\x15.sluice.v1alpha1.NodeR\x05nodes\x12\x12\n" +
+	"\x04head\x18\x02 \x01(\bR\x04head\x12\x18\n" +
+	"\aremoved\x18\x03 \x01(\x05R\aremoved\"\x99\x03\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03own\x18\x02 \x01(\bR\x03own\x12\x0e\n" +

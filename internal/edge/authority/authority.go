@@ -49,6 +49,9 @@ const (
 	FirstNumber = 1 << 16
 	// mostTokens bounds the tokens that are kept at once, mostMachines the machines, removed ones included.
 	mostTokens, mostMachines = 10_000, 100_000
+	// mostRemoved bounds the removed machines that are kept: by them people are told whose an old subjob was. The others are refused all the
+	// same, as nobody that has joined.
+	mostRemoved = 1000
 )
 
 // Authority is that of one cluster. Safe for concurrent use.
@@ -319,11 +322,42 @@ func (a *Authority) Remove(name job.NodeID, now time.Time) error {
 			return errkind.Errorf(errkind.NotFound, "no machine %q has joined", name)
 		}
 		m.Machines[i].Removed = now
+		m.forget()
 		return nil
 	})
 }
 
-// Named is the machine that a number was given to, also one that was removed; empty: none. Tokens of subjobs begin with a number, so this
+// Removed is how many machines were removed, of those that are kept.
+func (a *Authority) Removed() (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range a.members.Machines {
+		if !a.members.Machines[i].Removed.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
+// forget drops the machines that were removed first, of more than are kept. The last that joined stays: by it numbers are not given again.
+func (m *members) forget() {
+	var at []time.Time
+	for i := range m.Machines {
+		if gone := m.Machines[i].Removed; !gone.IsZero() {
+			at = append(at, gone)
+		}
+	}
+	if len(at) <= mostRemoved {
+		return
+	}
+	slices.SortFunc(at, time.Time.Compare)
+	oldest, last := at[len(at)-mostRemoved], m.Machines[len(m.Machines)-1].Number
+	m.Machines = slices.DeleteFunc(m.Machines, func(x Machine) bool {
+		return !x.Removed.IsZero() && x.Removed.Before(oldest) && x.Number != last
+	})
+}
+
+// Named is the machine that a number was given to, also one that was removed and is kept; empty: none. Tokens of subjobs begin with a number, so this
 // says whose they are.
 func (a *Authority) Named(number int) job.NodeID {
 	a.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -460,4 +461,48 @@ func TestMembers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRemovedMachinesAreForgotten: of very many the last that were removed are kept. Those that are forgotten are refused as ever, and no
+// number is given again, also if it was the last that was given.
+func TestRemovedMachinesAreForgotten(t *testing.T) {
+	dir := t.TempDir()
+	a := open(t, dir)
+	stays, staysCert := newMachine(t, "stays").join(t, a, invite(t, a, "", t0))
+	first, firstCert := newMachine(t, "m").join(t, a, invite(t, a, "", t0))
+	if err := a.Remove("m", t0); err != nil {
+		t.Fatal(err)
+	}
+	const more = 50
+	err := a.change(func(m *members) error { // as if each had joined and was removed
+		for i := range mostRemoved + more {
+			m.Machines = append(m.Machines, Machine{Name: "m", Number: m.number(), Key: "k", Joined: t0,
+				Removed: t0.Add(time.Duration(mostRemoved+more-i) * time.Second)}) // the last that joined first
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	highest := first.Number + mostRemoved + more
+	newMachine(t, "last").join(t, a, invite(t, a, "", t0))
+	if err = a.Remove("last", t0); err != nil { // the first of all that were removed, and the last that joined
+		t.Fatal(err)
+	}
+	a = open(t, dir)
+	if n := a.Removed(); n != mostRemoved+1 {
+		t.Errorf("%d removed machines are kept", n)
+	}
+	if a.Named(first.Number) != "" || a.Named(highest-more) != "m" || a.Named(highest+1) != "last" || a.Named(stays.Number) != "stays" {
+		t.Errorf("named are %q, %q, %q, %q", a.Named(first.Number), a.Named(highest-more), a.Named(highest+1), a.Named(stays.Number))
+	}
+	if _, err = a.Caller(firstCert); !errors.Is(err, ErrRemoved) {
+		t.Errorf("a machine that is forgotten: %v", err)
+	}
+	if name, err := a.Caller(staysCert); name != "stays" || err != nil {
+		t.Errorf("one that was not removed: %q, %v", name, err)
+	}
+	if j, _ := newMachine(t, "next").join(t, a, invite(t, a, "", t0)); j.Number != highest+2 {
+		t.Errorf("the next has number %d, want %d", j.Number, highest+2)
+	}
 }

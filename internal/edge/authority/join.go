@@ -161,7 +161,7 @@ func (a *Authority) Renew(name job.NodeID, request []byte, now time.Time) (Joine
 	defer a.mu.Unlock()
 	i := a.members.present(name)
 	if i < 0 {
-		return Joined{}, removed(name)
+		return Joined{}, RemovedError(name)
 	}
 	m := a.members.Machines[i]
 	if m.Key != key {
@@ -181,14 +181,27 @@ func (a *Authority) Caller(cert *x509.Certificate) (job.NodeID, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if i := a.members.present(name); i < 0 || a.members.Machines[i].Key != key {
-		return "", removed(name)
+		return "", RemovedError(name)
 	}
 	return name, nil
 }
 
-func removed(name job.NodeID) error {
-	return errkind.Errorf(errkind.Denied, "machine %s was removed from the cluster: join again with a new token", name)
+// ErrRemoved marks the error of a machine that was removed, or has never joined: it is the same whenever it asks again.
+var ErrRemoved = errors.New("it was removed from the cluster")
+
+// RemovedError is what a machine hears that was removed.
+func RemovedError(name job.NodeID) error {
+	return errkind.Errorf(errkind.Denied, "machine %s: %w: make a token at the head with sluice token create, and join again by it",
+		name, ErrRemoved)
 }
+
+// RemovedAs is an error of a head's answer, marked with ErrRemoved: its words came over the network, which carries no errors.
+func RemovedAs(said error) error { return removed{said} }
+
+type removed struct{ error }
+
+func (r removed) Unwrap() error        { return r.error }
+func (r removed) Is(target error) bool { return target == ErrRemoved }
 
 // sign makes the certificate of a machine.
 func (a *Authority) sign(m Machine, public any, now time.Time) (Joined, error) {

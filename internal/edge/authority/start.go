@@ -15,7 +15,7 @@ func (a *Authority) Started(name job.NodeID, start string, before []string) erro
 	defer a.mu.Unlock()
 	i := a.members.present(name)
 	if i < 0 {
-		return removed(name)
+		return RemovedError(name)
 	}
 	switch was := a.members.Machines[i].Start; {
 	case was == start:

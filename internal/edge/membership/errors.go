@@ -9,6 +9,8 @@ import (
 	"connectrpc.com/connect"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/edge/authority"
+	"sluice.dev/sluice/internal/edge/fabric/stream"
 )
 
 // codes are the RPC codes of errors' kinds.
@@ -21,7 +23,7 @@ var codes = map[errkind.Kind]connect.Code{
 // answer is an error as the caller gets it. One that nobody has classified is the head's own trouble, which its log has.
 func answer(err error) error {
 	if code, ok := codes[errkind.Of(err)]; ok {
-		return connect.NewError(code, err)
+		return stream.MarkRemoved(connect.NewError(code, err))
 	}
 	return connect.NewError(connect.CodeInternal, errors.New("the head has failed to do so, and its log says why"))
 }
@@ -36,6 +38,8 @@ func understood(head string, err error) error {
 		invalid x509.CertificateInvalidError
 	)
 	switch {
+	case stream.SaysRemoved(err) && errors.As(err, &sent):
+		return authority.RemovedAs(errkind.Errorf(errkind.Denied, "the head at %s: %s", head, sent.Message()))
 	case connect.IsWireError(err) && errors.As(err, &sent):
 		for kind, code := range codes {
 			if code == sent.Code() {

@@ -129,8 +129,15 @@ func TestAMachineThatWasRemoved(t *testing.T) {
 		_, err := link.State()
 		return err != nil && bytes.Contains([]byte(err.Error()), []byte("was removed"))
 	})
-	refuses(t, m.renew(within(t)), errkind.Denied, "was removed")
-	_, err := m.Settings(within(t))
+	err := m.renew(within(t))
+	refuses(t, err, errkind.Denied, "was removed")
+	if !errors.Is(err, authority.ErrRemoved) {
+		t.Errorf("it is not told apart from other refusals: %v", err)
+	}
+	if _, why := link.State(); !errors.Is(why, authority.ErrRemoved) {
+		t.Errorf("the link is down for %v", why)
+	}
+	_, err = m.Settings(within(t))
 	refuses(t, err, errkind.Denied, "was removed")
 	old := copyOf(t, dir)
 	again := c.join(dir, c.invite("a"))

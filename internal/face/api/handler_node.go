@@ -22,6 +22,8 @@ type Machines interface {
 	// CreateToken makes a token by which one machine, only that of the name if it is not empty, can join within a time at the head's
 	// address. Errors: Invalid, Exhausted.
 	CreateToken(name job.NodeID, within time.Duration) (token, head string, err error)
+	// Cluster says how many were removed, of those that are remembered; head: this daemon is the head of a cluster.
+	Cluster() (removed int, head bool)
 	// RemoveMachine takes one out for good. Errors: NotFound.
 	RemoveMachine(ctx context.Context, name job.NodeID) error
 }
@@ -80,7 +82,12 @@ func (h *nodeHandler) ListNodes(ctx context.Context, _ *connect.Request[pb.ListN
 		}
 	}
 	slices.SortFunc(out, func(a, b *pb.Node) int { return cmp.Compare(a.Name, b.Name) })
-	return connect.NewResponse(&pb.ListNodesResponse{Nodes: out}), nil
+	resp := &pb.ListNodesResponse{Nodes: out}
+	if h.machines != nil {
+		removed, head := h.machines.Cluster()
+		resp.Head, resp.Removed = head, count(removed)
+	}
+	return connect.NewResponse(resp), nil
 }
 
 func machineMessage(m *status.Machine) *pb.Node {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +32,8 @@ type machines struct {
 }
 
 func (m *machines) Machines() []status.Machine { return m.list }
+
+func (m *machines) Cluster() (removed int, head bool) { return 4, true }
 
 func (m *machines) CreateToken(name job.NodeID, within time.Duration) (token, head string, err error) {
 	m.mu.Lock()
@@ -117,6 +121,61 @@ func TestNodesAreListed(t *testing.T) {
 	out, _, _ = asks(t, f, nil, "", false, "nodes", "-o", "json")
 	if !strings.Contains(out, `"name": "vm-1"`) || strings.Contains(out, "m1") || !strings.Contains(out, `"clockOffsetSeconds": null`) {
 		t.Errorf("a daemon that is no head lists\n%s", out)
+	}
+}
+
+// TestStatusSaysHowTheClusterStands: at a head how many machines are in which state, elsewhere nothing.
+func TestStatusSaysHowTheClusterStands(t *testing.T) {
+	t.Parallel()
+	f, m := clustered()
+	out, errs, code := asks(t, f, m, "", false, "status")
+	if code != 0 || !strings.Contains(out, "machines: 1 ready, 1 away, 4 removed (`sluice nodes` lists them)") {
+		t.Errorf("%d, %s: a head says\n%s", code, errs, out)
+	}
+	out, _, _ = asks(t, f, m, "", false, "status", "-o", "json")
+	if !strings.Contains(out, `"away": 1`) || !strings.Contains(out, `"removed": 4`) {
+		t.Errorf("for programs it says\n%s", out)
+	}
+	out, _, _ = asks(t, f, nil, "", false, "status")
+	if strings.Contains(out, "machine") {
+		t.Errorf("a daemon that is no head says\n%s", out)
+	}
+}
+
+// TestAnOutputThatIsLost: the others are listed and read, and it is an error to ask for it, or for all.
+func TestAnOutputThatIsLost(t *testing.T) {
+	t.Parallel()
+	f := apitest.New()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "x"), []byte("it is here"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good, lost := job.Token{Epoch: 1, Seq: 1}, job.Token{Epoch: 1, Seq: 2}
+	f.OutputList = []status.Output{{Token: good, Range: job.Range{To: 5}, Path: dir, Files: []string{"x"}, Bytes: 10},
+		{Token: lost, Range: job.Range{From: 5, To: 10}, Lost: "machine m1: the store has lost it"}}
+	for _, c := range []struct {
+		args []string
+		code int
+		out  []string
+		errs string
+	}{
+		{nil, 1, []string{good.String(), lost.String(), "LOST", dir}, "1 of 2 outputs can't be had; the first: machine m1"},
+		{[]string{"-o", "json"}, 1, []string{`"lost": "machine m1: the store has lost it"`}, "1 of 2"},
+		{[]string{"--subjob", good.String()}, 0, []string{dir}, ""},
+		{[]string{"--subjob", lost.String()}, 1, []string{"LOST"}, "1 of 1"},
+		{[]string{"--cat"}, 1, nil, "the store has lost it"},
+		{[]string{"--cat", "--subjob", good.String()}, 0, []string{"it is here"}, ""},
+		{[]string{"--cat", "--subjob", lost.String()}, 1, nil, "the store has lost it"},
+	} {
+		out, errs, code := asks(t, f, nil, "", false, append([]string{"output", "train"}, c.args...)...)
+		if code != c.code || !strings.Contains(errs, c.errs) || len(c.out) == 0 && out != "" {
+			t.Errorf("%v: %d, %q, %q", c.args, code, out, errs)
+		}
+		for _, want := range c.out {
+			if !strings.Contains(out, want) {
+				t.Errorf("%v: no %q in\n%s", c.args, want, out)
+			}
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 var hello = &pb.Hello{Oldest: Oldest, Newest: Newest, Build: "b"}
 
 // opened begins a call that has not said its hello yet, and that the head knows of: it has said its own.
-func opened(ctx context.Context, t *testing.T, a *authority, name, head string) *connect.BidiStreamForClient[pb.Frame, pb.Frame] {
+func opened(ctx context.Context, t *testing.T, a *certifier, name, head string) *connect.BidiStreamForClient[pb.Frame, pb.Frame] {
 	t.Helper()
 	s := a.client(name, head).Link(ctx)
 	if err := s.Send(nil); err != nil { // the headers

@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/authority"
 	"sluice.dev/sluice/internal/edge/fabric"
 )
 
@@ -177,6 +178,9 @@ func (h *Head) Expel(name job.NodeID, why error) {
 		if l != nil {
 			l.end(why)
 		}
+	}
+	if errors.Is(why, authority.ErrRemoved) {
+		delete(h.past, name)
 	}
 }
 
@@ -358,7 +362,9 @@ func (h *Head) down(name job.NodeID, l *linked, why error) {
 	}
 	delete(h.links, name)
 	h.dropped += l.queue.lost() + uint64(len(l.queue.take(nil)))
-	h.past[name] = Machine{Name: name, Link: l.link(), Why: why}
+	if !errors.Is(why, authority.ErrRemoved) { // else nobody asks for it any more
+		h.past[name] = Machine{Name: name, Link: l.link(), Why: why}
+	}
 	h.options.Log.Warn("a machine's link is gone", "machine", string(name), "why", why)
 }
 
@@ -370,8 +376,26 @@ var codes = map[errkind.Kind]connect.Code{
 
 // answer is an error as the caller gets it.
 func answer(err error) error {
-	if code, ok := codes[errkind.Of(err)]; ok {
-		return connect.NewError(code, err)
+	code, ok := codes[errkind.Of(err)]
+	if !ok {
+		code = connect.CodeUnavailable
 	}
-	return connect.NewError(connect.CodeUnavailable, err)
+	return MarkRemoved(connect.NewError(code, err))
+}
+
+// removedMark is in the trailer of an answer to a machine that was removed: a code says no more than that it may not call.
+const removedMark = "Sluice-Removed"
+
+// MarkRemoved has the caller know that the answer is authority.ErrRemoved, if it is.
+func MarkRemoved(e *connect.Error) *connect.Error {
+	if errors.Is(e, authority.ErrRemoved) {
+		e.Meta().Set(removedMark, "1")
+	}
+	return e
+}
+
+// SaysRemoved reports whether a head has answered that this machine was removed.
+func SaysRemoved(err error) bool {
+	var e *connect.Error
+	return errors.As(err, &e) && connect.IsWireError(e) && e.Meta().Get(removedMark) != ""
 }

@@ -22,6 +22,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/authority"
 	"sluice.dev/sluice/internal/edge/fabric"
 )
 
@@ -37,6 +38,8 @@ type MemberOptions struct {
 	Start func(context.Context) (string, error)
 	// MapsUsers: subjobs run as the user that this machine has for their queue, not as the daemon's own.
 	MapsUsers bool
+	// Removed is told once that the machine was removed from its cluster (authority.ErrRemoved): the head is not called again. nil: nobody.
+	Removed func(error)
 	// Build of this side, for people.
 	Build  string
 	Timing Timing
@@ -139,6 +142,12 @@ func (m *Member) call(ctx context.Context) {
 		lasted, err := m.once(ctx)
 		m.note(cmp.Or(context.Cause(ctx), err))
 		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, authority.ErrRemoved) {
+			if m.options.Removed != nil {
+				m.options.Removed(err)
+			}
 			return
 		}
 		// Not all machines of a head that was away may call it at once.
@@ -270,6 +279,9 @@ func (c calling) Receive() (*pb.Frame, error) {
 		connect.CodeInvalidArgument, connect.CodeUnimplemented}
 	if slices.Contains(final, connect.CodeOf(err)) {
 		err = fmt.Errorf("%w: %w", errRefused, err)
+	}
+	if SaysRemoved(err) {
+		err = authority.RemovedAs(err)
 	}
 	return nil, err
 }

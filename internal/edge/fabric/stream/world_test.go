@@ -29,17 +29,17 @@ const patience = 20 * time.Second
 // brisk is a timing under which a test need not wait long for a silent peer. It is wide enough for a busy machine.
 var brisk = Timing{Beat: 50 * time.Millisecond, Silence: time.Second, RetryFirst: 5 * time.Millisecond, RetryLast: 50 * time.Millisecond}
 
-// authority signs certificates.
-type authority struct {
+// certifier signs certificates.
+type certifier struct {
 	t    testing.TB
 	key  *ecdsa.PrivateKey
 	cert *x509.Certificate
 	pool *x509.CertPool
 }
 
-func newAuthority(t testing.TB) *authority {
+func newAuthority(t testing.TB) *certifier {
 	t.Helper()
-	a := &authority{t: t, pool: x509.NewCertPool()}
+	a := &certifier{t: t, pool: x509.NewCertPool()}
 	a.key = newKey(t)
 	form := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, NotAfter: time.Now().Add(time.Hour), IsCA: true,
@@ -59,7 +59,7 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-func (a *authority) sign(form, parent *x509.Certificate, key *ecdsa.PrivateKey) *x509.Certificate {
+func (a *certifier) sign(form, parent *x509.Certificate, key *ecdsa.PrivateKey) *x509.Certificate {
 	a.t.Helper()
 	der, err := x509.CreateCertificate(rand.Reader, form, parent, key.Public(), a.key)
 	if err != nil {
@@ -73,7 +73,7 @@ func (a *authority) sign(form, parent *x509.Certificate, key *ecdsa.PrivateKey) 
 }
 
 // config is that of a party of the given name.
-func (a *authority) config(name string) *tls.Config {
+func (a *certifier) config(name string) *tls.Config {
 	a.t.Helper()
 	key := newKey(a.t)
 	cert := a.sign(&x509.Certificate{
@@ -106,13 +106,13 @@ type listening struct {
 }
 
 // serve opens a head at an address of this machine; an empty one is any.
-func serve(t testing.TB, a *authority, addr string, timing Timing) *listening {
+func serve(t testing.TB, a *certifier, addr string, timing Timing) *listening {
 	t.Helper()
 	return serveTo(t, a, addr, HeadOptions{Caller: caller, Build: "head", Timing: timing})
 }
 
 // serveTo is serve of a head with options of its own.
-func serveTo(t testing.TB, a *authority, addr string, o HeadOptions) *listening {
+func serveTo(t testing.TB, a *certifier, addr string, o HeadOptions) *listening {
 	t.Helper()
 	h := NewHead(o)
 	path, handler := h.Handler(nil)
@@ -142,7 +142,7 @@ func serveTo(t testing.TB, a *authority, addr string, o HeadOptions) *listening 
 func (s *listening) shut() { _, _ = s.Head.Close(), s.server.Close() }
 
 // join makes the side of a machine.
-func join(t testing.TB, a *authority, name, head string, timing Timing) *Member {
+func join(t testing.TB, a *certifier, name, head string, timing Timing) *Member {
 	t.Helper()
 	config := a.config(name)
 	m := Join(MemberOptions{Machine: job.NodeID(name), Head: head, TLS: func() (*tls.Config, error) { return config, nil }, Build: name,
@@ -152,7 +152,7 @@ func join(t testing.TB, a *authority, name, head string, timing Timing) *Member 
 }
 
 // client calls a head as a machine of that name, frame by frame.
-func (a *authority) client(name, head string, o ...connect.ClientOption) sluicev1alpha1connect.ClusterServiceClient {
+func (a *certifier) client(name, head string, o ...connect.ClientOption) sluicev1alpha1connect.ClusterServiceClient {
 	transport := &http.Transport{TLSClientConfig: a.config(name), ForceAttemptHTTP2: true}
 	a.t.Cleanup(transport.CloseIdleConnections)
 	return sluicev1alpha1connect.NewClusterServiceClient(&http.Client{Transport: transport}, "https://"+head,

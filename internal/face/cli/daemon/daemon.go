@@ -92,7 +92,7 @@ func openWhole(ctx context.Context, o Options) (*Daemon, error) {
 			where, stored, err = ownStore(data)
 		}
 		if err != nil {
-			return nil, closing(inv, err)
+			return nil, errors.Join(closing(inv, err), lead.close())
 		}
 	}
 	var h *host.Host

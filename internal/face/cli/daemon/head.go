@@ -184,8 +184,11 @@ func (c *head) run(ctx context.Context, daemon func(context.Context) error) erro
 	return errors.Join(err, <-served)
 }
 
-// close is for a head that has not run.
+// close is for a head that has not run. One that was not opened has nothing to close.
 func (c *head) close() error {
+	if c == nil || c.links == nil {
+		return nil
+	}
 	var err error
 	if c.server != nil {
 		err = c.server.Close()
@@ -216,6 +219,9 @@ func (c *head) Machines() []status.Machine {
 	return list
 }
 
+// Cluster implements api.Machines.
+func (c *head) Cluster() (removed int, head bool) { return c.authority.Removed(), true }
+
 // CreateToken implements api.Machines.
 func (c *head) CreateToken(name job.NodeID, within time.Duration) (token, at string, err error) {
 	token, err = c.authority.NewToken(name, within, time.Now())
@@ -227,7 +233,7 @@ func (c *head) RemoveMachine(_ context.Context, name job.NodeID) error {
 	if err := c.authority.Remove(name, time.Now()); err != nil {
 		return err
 	}
-	c.links.Expel(name, errkind.Errorf(errkind.Denied, "machine %s was removed from the cluster", name))
+	c.links.Expel(name, authority.RemovedError(name))
 	c.host.Forsake(name)
 	return nil
 }

@@ -220,8 +220,9 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 		Limits: shim.Limits{Processes: o.File.Subjobs.Processes, Scratch: int64(o.File.Subjobs.Scratch), Files: o.File.Subjobs.Files},
 		User:   func(queue string) (*shim.User, error) { return o.mapped(queue, single) },
 	})
+	removed := make(chan error, 1)
 	link := stream.Join(stream.MemberOptions{Machine: m.Name(), Head: m.Head(), TLS: m.TLS, Start: m.Start, MapsUsers: !single,
-		Build: o.Version, Log: o.Log})
+		Build: o.Version, Log: o.Log, Removed: func(err error) { removed <- err }})
 	var isolation string
 	h, err := host.OpenMember(ctx, host.Options{
 		DataDir: data, Machine: m.Name(), Actors: actors, Fabric: link, Inventory: inv, Ours: processes.Ours, Log: o.Log,
@@ -247,12 +248,7 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 	}
 	d = &Daemon{
 		Service: outpost{h, m}, Machines: outpost{h, m}, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(), Ready: h.Ready(),
-		Run: func(ctx context.Context) error {
-			keeping, end := context.WithCancel(ctx)
-			defer end()
-			go m.Keep(keeping)
-			return h.Run(ctx)
-		},
+		Run: func(ctx context.Context) error { return runMember(ctx, m, removed, h.Run) },
 		Notes: []string{fmt.Sprintf("cluster: machine %s of the head at %s", m.Name(), m.Head()), "isolation: " + isolation,
 			"airlock: " + said, "memory: " + held, "store: " + where.String(), "slices: " + note},
 		Socket: filepath.Join(data, socketName), TokenFile: filepath.Join(data, datadir.TokenFile),
@@ -261,6 +257,26 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 		return nil, errors.Join(err, h.Close())
 	}
 	return d, nil
+}
+
+// runMember runs the daemon of a machine until ctx is done, or the machine has no cluster any more: nothing that it says or stores counts
+// from then on. What runs ends with its lease.
+func runMember(ctx context.Context, m *membership.Membership, removed <-chan error, daemon func(context.Context) error) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	go m.Keep(ctx)
+	go func() {
+		select {
+		case err := <-removed:
+			end(err)
+		case <-ctx.Done():
+		}
+	}()
+	err := daemon(ctx)
+	if why := context.Cause(ctx); errors.Is(why, authority.ErrRemoved) {
+		err = errors.Join(err, fmt.Errorf("this machine does nothing more for its cluster, and what runs here ends with its lease: %w", why))
+	}
+	return err
 }
 
 // mapped is the user that a queue's subjobs run as here: the one that this machine's own file names for the queue. In single-user mode it

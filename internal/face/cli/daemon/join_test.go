@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/authority"
 	"sluice.dev/sluice/internal/edge/fabric/stream"
 	"sluice.dev/sluice/internal/edge/membership"
@@ -116,5 +117,31 @@ func TestOwnNames(t *testing.T) {
 		if !slices.Equal(have, c.haveAll) || !slices.Equal(had, c.hadAll) {
 			t.Errorf("%v with nodes %v: have %v, had %v", c.names, c.nodes, have, had)
 		}
+	}
+}
+
+// TestAHeadWhoseStoreCantBeOpened lets go of all that it has opened.
+func TestAHeadWhoseStoreCantBeOpened(t *testing.T) {
+	data := t.TempDir()
+	if err := os.WriteFile(filepath.Join(data, "store"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := Options{DataDir: data, Name: "head", Cluster: "127.0.0.1:0", GPUs: "sim:custom,mem=1Gi", Mechanism: "sja", Horizon: time.Hour,
+		Log: slog.New(slog.DiscardHandler)}
+	for range 2 { // the data directory is free again
+		if _, err := openWhole(t.Context(), o); err == nil || !strings.Contains(err.Error(), "store") {
+			t.Fatalf("%v", err)
+		}
+	}
+	c, err := openHead(&o, t.TempDir(), []job.NodeID{"head"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = c.close(); err != nil {
+		t.Fatal(err)
+	}
+	at := protocol.Address{Role: protocol.Gate}
+	if err := c.links.Attach(at, func(protocol.Message) {}); errkind.Of(err) != errkind.Unavailable {
+		t.Errorf("its links are not closed: %v", err)
 	}
 }

@@ -121,6 +121,9 @@ func (o outpost) Negotiate(context.Context, host.Negotiation) (h host.Heard, err
 // Machines implements api.Machines: none have joined here.
 func (o outpost) Machines() []status.Machine { return nil }
 
+// Cluster implements api.Machines.
+func (o outpost) Cluster() (removed int, head bool) { return 0, false }
+
 // CreateToken implements api.Machines.
 func (o outpost) CreateToken(job.NodeID, time.Duration) (token, head string, err error) {
 	return "", "", o.elsewhere()

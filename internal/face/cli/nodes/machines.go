@@ -46,8 +46,8 @@ back. One that is gone for good is removed.`,
 	return a.Output(c)
 }
 
-// stateOf is how a node stands, in a word.
-func stateOf(n *pb.Node) string {
+// StateOf is how a node stands, in a word.
+func StateOf(n *pb.Node) string {
 	switch {
 	case !n.Up:
 		return "away"
@@ -63,7 +63,7 @@ func nodeColumns(a *session.Session) []command.Column[*pb.Node] {
 	return []command.Column[node]{
 		{Key: "name", Head: "NODE", Value: func(n node) any { return n.Name }},
 		{Key: "own", Value: func(n node) any { return n.Own }},
-		{Key: "state", Head: "STATE", Value: func(n node) any { return stateOf(n) }},
+		{Key: "state", Head: "STATE", Value: func(n node) any { return StateOf(n) }},
 		{Key: "slices", Head: "SLICES", Value: func(n node) any { return n.Slices }},
 		{Key: "usable", Head: "USABLE", Value: func(n node) any { return n.Usable }},
 		{Key: "build", Head: "BUILD", Wide: true, Value: func(n node) any { return n.Build }},
