@@ -74,6 +74,7 @@ func newDaemon(o Options) *daemon {
 	for i := range d.set.Nodes {
 		d.nodes = append(d.nodes, d.set.Nodes[i].ID)
 	}
+	d.clock.Source = o.Now
 	d.clock.Now() // it starts
 	d.observer = observe.New(observe.Options{Log: o.Log, HistoryFor: o.HistoryFor})
 	d.inbox = inbox.New(func(l inbox.Lane, dropped uint64) {

@@ -24,6 +24,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/authority"
+	"sluice.dev/sluice/internal/edge/clock"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/fake"
 	"sluice.dev/sluice/internal/edge/fabric"
@@ -140,6 +141,9 @@ type joined struct {
 	executor *fake.Executor
 	o        Options
 	config   *tls.Config
+	// wall is the machine's wall clock, measured what follows its head's; nil: the system's, and nothing.
+	wall     func() time.Time
+	measured func(head time.Time, round time.Duration)
 	stop     func()
 }
 
@@ -198,7 +202,7 @@ func (c *cluster) takeIn(name job.NodeID, slices int) *joined {
 // begin starts the machine's daemon.
 func (m *joined) begin(c *cluster) {
 	c.t.Helper()
-	m.link = stream.Join(stream.MemberOptions{Machine: m.o.Machine, Head: c.addr, Timing: brisk,
+	m.link = stream.Join(stream.MemberOptions{Machine: m.o.Machine, Head: c.addr, Timing: brisk, Now: m.wall, Measured: m.measured,
 		TLS: func() (*tls.Config, error) { return m.config, nil }})
 	o := m.o
 	o.Fabric = fabric.Fabric(m.link)
@@ -386,6 +390,45 @@ func TestSlicesOfAMachineThatWasAwayBeforeTheHead(t *testing.T) {
 	m.begin(c)
 	c.sliceIs("m1/gpu0", "idle")
 	c.becomes("a", finished)
+}
+
+// TestAMachineWhoseClockIsAhead gets its share of short pieces, as it goes by its head's clock. The link still shows how wrong its own is.
+func TestAMachineWhoseClockIsAhead(t *testing.T) {
+	const ahead = 5 * time.Second
+	c := newCluster(t)
+	c.takeIn("right", 2)
+	m := c.takeIn("ahead", 2)
+	m.stop()
+	m.wall = func() time.Time { return time.Now().Add(ahead) }
+	follows := clock.Follow(m.wall())
+	m.measured, m.o.Now = follows.Measured, follows.Now
+	follows.Measured(time.Now(), 0) // as with the settings of its node
+	m.begin(c)
+	for _, id := range []job.SliceID{"right/gpu0", "right/gpu1", "ahead/gpu0", "ahead/gpu1"} {
+		c.sliceIs(id, "idle")
+	}
+	for end := time.Now().Add(clusterPatience); ; time.Sleep(10 * time.Millisecond) {
+		if l, ok := c.links.Machine("ahead"); ok && l.RoundTrip > 0 && (l.Offset-ahead).Abs() < time.Second {
+			break
+		} else if time.Now().After(end) {
+			t.Fatalf("the link says %+v", l)
+		}
+	}
+	if _, err := c.Submit(t.Context(), "", work(t, "a", 400), nil); err != nil {
+		t.Fatal(err)
+	}
+	units := map[string]int64{}
+	j := c.becomes("a", finished)
+	for _, s := range j.History {
+		owner, _, _ := strings.Cut(string(s.Slice), "/")
+		units[owner] += s.Committed.Len()
+		if s.Outcome == job.NodeFailed.String() {
+			t.Errorf("subjob %v on %s: %s", s.Token, s.Slice, s.Detail)
+		}
+	}
+	if units["ahead"] < 100 || units["ahead"]+units["right"] != 400 {
+		t.Errorf("units by machine: %v", units)
+	}
 }
 
 // TestHeadAndMachinesMayDie: the head, the machines' daemons, the machines and the links between them end and come back while jobs run;

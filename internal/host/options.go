@@ -61,6 +61,8 @@ type Options struct {
 	// Actors makes fresh actors with the daemon's configuration. It is called at start, and again to prove a snapshot
 	// before it replaces the journal. The nodes are numbered in their order (node.Config.Number).
 	Actors func() actor.Set
+	// Now is the actors' time; nil: the wall clock, except that it never goes back.
+	Now func() time.Time
 	// Config of the actors, as JSON, for the tape.
 	Config json.RawMessage
 	// Journal opens the journal below the data directory.

@@ -19,7 +19,7 @@ const (
 	// unitsOfAJob is what each job does, and atOnce how many jobs are not over at any time.
 	unitsOfAJob, atOnce = 400, 6
 	// Every other job is cut into leases of some 2 s and the others into longer ones, by how many it may have at once: strikes fall into
-	// leases and outlast them, and a machine whose clock is ahead takes no lease that is over by it.
+	// leases and outlast them.
 	manyAtOnce, fewAtOnce = 8, 2
 	// callTime is how long one call of the client may take.
 	callTime = 10 * time.Second

@@ -268,7 +268,9 @@ type SettingsResponse struct {
 	// Where work directories, outputs and checkpoints lie, as a daemon's store is configured.
 	Store *StoreSettings `protobuf:"bytes,5,opt,name=store,proto3" json:"store,omitempty"`
 	// The head serves several users, whose subjobs must not run as one: a machine that maps no users can't have any.
-	SeveralUsers  bool `protobuf:"varint,6,opt,name=several_users,json=severalUsers,proto3" json:"several_users,omitempty"`
+	SeveralUsers bool `protobuf:"varint,6,opt,name=several_users,json=severalUsers,proto3" json:"several_users,omitempty"`
+	// The head's clock, which the machine's node goes by.
+	Now           *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=now,proto3" json:"now,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -343,6 +345,13 @@ func (x *SettingsResponse) GetSeveralUsers() bool {
 		return x.SeveralUsers
 	}
 	return false
+}
+
+func (x *SettingsResponse) GetNow() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Now
+	}
+	return nil
 }
 
 type StoreSettings struct {
@@ -633,14 +642,15 @@ const file_sluice_v1alpha1_cluster_proto_rawDesc = "" +
 	"\x05start\x18\x01 \x01(\tR\x05start\x12\x16\n" +
 	"\x06before\x18\x02 \x03(\tR\x06before\x12\x1d\n" +
 	"\n" +
-	"maps_users\x18\x03 \x01(\bR\tmapsUsers\"\x83\x02\n" +
+	"maps_users\x18\x03 \x01(\bR\tmapsUsers\"\xb1\x02\n" +
 	"\x10SettingsResponse\x12\x12\n" +
 	"\x04zone\x18\x01 \x01(\tR\x04zone\x123\n" +
 	"\ahorizon\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\ahorizon\x12\x1c\n" +
 	"\tmechanism\x18\x03 \x01(\tR\tmechanism\x12-\n" +
 	"\x12mechanism_settings\x18\x04 \x01(\fR\x11mechanismSettings\x124\n" +
 	"\x05store\x18\x05 \x01(\v2\x1e.sluice.v1alpha1.StoreSettingsR\x05store\x12#\n" +
-	"\rseveral_users\x18\x06 \x01(\bR\fseveralUsers\"M\n" +
+	"\rseveral_users\x18\x06 \x01(\bR\fseveralUsers\x12,\n" +
+	"\x03now\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x03now\"M\n" +
 	"\rStoreSettings\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04spec\x18\x02 \x01(\fR\x04spec\x12\x14\n" +
@@ -695,24 +705,25 @@ var file_sluice_v1alpha1_cluster_proto_goTypes = []any{
 var file_sluice_v1alpha1_cluster_proto_depIdxs = []int32{
 	9,  // 0: sluice.v1alpha1.SettingsResponse.horizon:type_name -> google.protobuf.Duration
 	5,  // 1: sluice.v1alpha1.SettingsResponse.store:type_name -> sluice.v1alpha1.StoreSettings
-	7,  // 2: sluice.v1alpha1.Frame.hello:type_name -> sluice.v1alpha1.Hello
-	8,  // 3: sluice.v1alpha1.Frame.beat:type_name -> sluice.v1alpha1.Beat
-	10, // 4: sluice.v1alpha1.Beat.sent:type_name -> google.protobuf.Timestamp
-	10, // 5: sluice.v1alpha1.Beat.heard:type_name -> google.protobuf.Timestamp
-	9,  // 6: sluice.v1alpha1.Beat.ago:type_name -> google.protobuf.Duration
-	6,  // 7: sluice.v1alpha1.ClusterService.Link:input_type -> sluice.v1alpha1.Frame
-	0,  // 8: sluice.v1alpha1.ClusterService.Join:input_type -> sluice.v1alpha1.JoinRequest
-	2,  // 9: sluice.v1alpha1.ClusterService.Renew:input_type -> sluice.v1alpha1.RenewRequest
-	3,  // 10: sluice.v1alpha1.ClusterService.Settings:input_type -> sluice.v1alpha1.SettingsRequest
-	6,  // 11: sluice.v1alpha1.ClusterService.Link:output_type -> sluice.v1alpha1.Frame
-	1,  // 12: sluice.v1alpha1.ClusterService.Join:output_type -> sluice.v1alpha1.JoinResponse
-	1,  // 13: sluice.v1alpha1.ClusterService.Renew:output_type -> sluice.v1alpha1.JoinResponse
-	4,  // 14: sluice.v1alpha1.ClusterService.Settings:output_type -> sluice.v1alpha1.SettingsResponse
-	11, // [11:15] is the sub-list for method output_type
-	7,  // [7:11] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	10, // 2: sluice.v1alpha1.SettingsResponse.now:type_name -> google.protobuf.Timestamp
+	7,  // 3: sluice.v1alpha1.Frame.hello:type_name -> sluice.v1alpha1.Hello
+	8,  // 4: sluice.v1alpha1.Frame.beat:type_name -> sluice.v1alpha1.Beat
+	10, // 5: sluice.v1alpha1.Beat.sent:type_name -> google.protobuf.Timestamp
+	10, // 6: sluice.v1alpha1.Beat.heard:type_name -> google.protobuf.Timestamp
+	9,  // 7: sluice.v1alpha1.Beat.ago:type_name -> google.protobuf.Duration
+	6,  // 8: sluice.v1alpha1.ClusterService.Link:input_type -> sluice.v1alpha1.Frame
+	0,  // 9: sluice.v1alpha1.ClusterService.Join:input_type -> sluice.v1alpha1.JoinRequest
+	2,  // 10: sluice.v1alpha1.ClusterService.Renew:input_type -> sluice.v1alpha1.RenewRequest
+	3,  // 11: sluice.v1alpha1.ClusterService.Settings:input_type -> sluice.v1alpha1.SettingsRequest
+	6,  // 12: sluice.v1alpha1.ClusterService.Link:output_type -> sluice.v1alpha1.Frame
+	1,  // 13: sluice.v1alpha1.ClusterService.Join:output_type -> sluice.v1alpha1.JoinResponse
+	1,  // 14: sluice.v1alpha1.ClusterService.Renew:output_type -> sluice.v1alpha1.JoinResponse
+	4,  // 15: sluice.v1alpha1.ClusterService.Settings:output_type -> sluice.v1alpha1.SettingsResponse
+	12, // [12:16] is the sub-list for method output_type
+	8,  // [8:12] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_cluster_proto_init() }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
@@ -41,7 +42,7 @@ type HeadOptions struct {
 	Beside map[string]http.Handler
 	// HTTP2 of the server, whose number of streams is set here; nil: the default.
 	HTTP2 *http.HTTP2Config
-	// Now is the clock by which tokens and certificates lapse; nil: the machine's.
+	// Now is the clock by which tokens and certificates lapse, and which machines go by; nil: the machine's.
 	Now func() time.Time
 	// Connections is how many may be open, default 2048. A quarter of them is for callers that have not shown a machine's certificate, of
 	// which one address may have a quarter.
@@ -190,7 +191,9 @@ func (c *calls) Settings(ctx context.Context, r *connect.Request[pb.SettingsRequ
 		c.Log.Warn("a machine may not start", "machine", string(name), "why", err)
 		return nil, answer(err)
 	}
-	return connect.NewResponse(settings.toWire()), nil
+	is := settings.toWire()
+	is.Now = timestamppb.New(c.Now())
+	return connect.NewResponse(is), nil
 }
 
 // wait returns after a time, or false if ctx was done first.

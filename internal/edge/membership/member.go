@@ -42,12 +42,18 @@ type Options struct {
 	MapsUsers bool
 	// Now is this machine's clock; nil: the system's.
 	Now func() time.Time
-	Log *slog.Logger
+	// Measured gets what the head's clock says now, with each answer of settings, and how long the way there and back took; where the head
+	// is away at the first call what it would say by how the two clocks differed last. nil: nobody.
+	Measured func(head time.Time, round time.Duration)
+	Log      *slog.Logger
 }
 
 func (o Options) filled() Options {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Measured == nil {
+		o.Measured = func(time.Time, time.Duration) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -392,20 +398,22 @@ type lastSettings struct {
 	Version int `json:"version"`
 	// Settings are a SettingsResponse as it came, so that a later build finds in it what this one does not know.
 	Settings []byte `json:"settings"`
+	// Ahead is by how much the head's clock was ahead of this machine's; nil: an earlier build has written it.
+	Ahead *time.Duration `json:"ahead,omitempty"`
 }
 
 // Settings asks the head for those of this machine's node, and keeps them. While it can't be reached the last ones are good. Errors: what
 // the head has refused, Denied for a machine of one user where the head serves several, Unavailable if it can't be reached and there are no
 // last ones.
 func (m *Membership) Settings(ctx context.Context) (Settings, error) {
-	is, err := m.asked(ctx)
+	is, ahead, err := m.asked(ctx)
 	path := filepath.Join(m.options.Dir, settingsFile)
 	if err != nil {
 		return m.settingsOf(path, fmt.Errorf("ask for the settings of machine %s: %w", m.Name(), err))
 	}
 	data, err := proto.Marshal(is)
 	if err == nil {
-		err = writeFile(path, lastSettings{Version: fileVersion, Settings: data})
+		err = writeFile(path, lastSettings{Version: fileVersion, Settings: data, Ahead: &ahead})
 	}
 	if err != nil {
 		return Settings{}, fmt.Errorf("keep the settings of this machine's node: %w", err)
@@ -422,12 +430,13 @@ func (m *Membership) fit(is *pb.SettingsResponse) (Settings, error) {
 	return s, nil
 }
 
-// asked asks the head for the settings, by which it hears of this start.
-func (m *Membership) asked(ctx context.Context) (*pb.SettingsResponse, error) {
+// asked asks the head for the settings, by which it hears of this start. ahead is by how much the head's clock is ahead of this machine's.
+func (m *Membership) asked(ctx context.Context) (is *pb.SettingsResponse, ahead time.Duration, err error) {
 	start, before, err := m.starts.begin(m.options.Dir)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
+	begun := time.Now()
 	var answer *connect.Response[pb.SettingsResponse]
 	err = m.ask(ctx, func(ctx context.Context, c sluicev1alpha1connect.ClusterServiceClient) (err error) {
 		answer, err = c.Settings(ctx, connect.NewRequest(&pb.SettingsRequest{Start: start, Before: before,
@@ -435,9 +444,15 @@ func (m *Membership) asked(ctx context.Context) (*pb.SettingsResponse, error) {
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return answer.Msg, m.starts.answer(m.options.Dir)
+	if said := answer.Msg.GetNow(); said != nil {
+		round := time.Since(begun)
+		head := said.AsTime().Add(round / 2)
+		ahead = head.Sub(m.options.Now())
+		m.options.Measured(head, round)
+	}
+	return answer.Msg, ahead, m.starts.answer(m.options.Dir)
 }
 
 // Start is the present start of this machine's daemon, once the head has answered it (stream.MemberOptions.Start): it asks until then.
@@ -447,7 +462,7 @@ func (m *Membership) Start(ctx context.Context) (string, error) {
 	answered := m.starts.answered
 	m.starts.mu.Unlock()
 	if !answered {
-		if _, err := m.asked(ctx); err != nil {
+		if _, _, err := m.asked(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -474,6 +489,9 @@ func (m *Membership) settingsOf(path string, why error) (Settings, error) {
 		return Settings{}, errors.Join(why, err)
 	case !found:
 		return Settings{}, why
+	}
+	if last.Ahead != nil {
+		m.options.Measured(m.options.Now().Add(*last.Ahead), 0)
 	}
 	m.options.Log.Warn("the head can't be asked for the settings of this machine's node, and the last ones are used", "why", why)
 	return m.fit(&is)

@@ -4,13 +4,16 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/clock"
 )
 
-// Clock is the actors' time: the wall clock, except that it never goes back. When somebody sets the wall clock back,
-// time goes on from where it was at its own pace until the daemon is started again. It belongs to the goroutine of the loop.
+// Clock is the actors' time, which never goes back. It belongs to the goroutine of the loop.
 type Clock struct {
+	// Source is what it is read from; nil: the wall clock, as clock.Steady has it.
+	Source func() time.Time
+
+	wall clock.Steady
 	last quantity.Instant
-	read time.Time
 	// started is the first reading.
 	started quantity.Instant
 }
@@ -20,14 +23,12 @@ func (c *Clock) Started() quantity.Instant { return c.started }
 
 // Now is the time.
 func (c *Clock) Now() quantity.Instant {
-	t := time.Now()
-	w := quantity.At(t)
-	if w < c.last {
-		w = c.last.Add(max(0, t.Sub(c.read))) // Sub uses the monotonic reading
+	if c.Source == nil {
+		c.Source = c.wall.Now
 	}
+	c.last = max(c.last, quantity.At(c.Source()))
 	if c.started == 0 {
-		c.started = w
+		c.started = c.last
 	}
-	c.last, c.read = w, t
-	return w
+	return c.last
 }

@@ -17,8 +17,10 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/process/folders"
+	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/store"
 	"sluice.dev/sluice/internal/edge/volume"
 )
@@ -281,4 +283,29 @@ type awayStore struct {
 func (s *awayStore) ReadName(context.Context, string) (store.Named, error) {
 	s.asked.Add(1)
 	return store.Named{}, errkind.Errorf(errkind.Unavailable, "it is away")
+}
+
+// TestAMachineByAnotherClock: its leases are by its head's clock, and end when that says so; programs read the machine's own.
+func TestAMachineByAnotherClock(t *testing.T) {
+	for _, ahead := range []time.Duration{time.Hour, -time.Hour} {
+		t.Run(ahead.String(), func(t *testing.T) {
+			b := newBench(t, func(o *process.Options) { o.Now = func() time.Time { return time.Now().Add(ahead) } })
+			m := lease(time.Minute, "sh", "-c", `echo $SLUICE_DEADLINE; cat $SLUICE_LEASE_FILE; sleep 1000`)
+			w := m.Body.(*protocol.Work)
+			w.Start, w.End = w.Start.Add(ahead), w.End.Add(ahead)
+			b.do(m)
+			b.next(protocol.Started)
+			want := shim.Deadline(w.End.Add(-ahead))[:19] // but for milliseconds
+			b.await("the program to say its deadline", func() bool { return strings.Count(shim.Tail(b.dir().Stdout(), 10, 1000), "\n") > 0 })
+			if out := shim.Tail(b.dir().Stdout(), 10, 1000); strings.Count(out, want) != 2 {
+				t.Errorf("ahead by %v: the program reads %s, want %s", ahead, out, want)
+			}
+			now := quantity.At(b.o.Now())
+			b.do(protocol.Message{Kind: protocol.Deadline, Token: m.Token, Body: &protocol.Shift{End: now.Add(time.Second)}})
+			r := b.exited(job.Stopped) // its time was cut
+			if late := r.End.Sub(now.Add(time.Second)); late < -time.Second || late > patience {
+				t.Errorf("ahead by %v: it ended at %v, %v after its end", ahead, r.End, late)
+			}
+		})
+	}
 }

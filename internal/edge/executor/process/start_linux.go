@@ -202,7 +202,7 @@ func environment(own []string, l *shim.Lease, dir shim.Dir, memory quantity.Amou
 		"SLUICE_SUBJOB="+l.Token.String(),
 		"SLUICE_FROM="+strconv.FormatInt(l.Range.From, 10),
 		"SLUICE_TO="+strconv.FormatInt(l.Range.To, 10),
-		"SLUICE_DEADLINE="+shim.Deadline(l.End),
+		"SLUICE_DEADLINE="+shim.Deadline(l.Anchor.Shown(l.End)),
 		"SLUICE_MEMORY_BYTES="+strconv.FormatInt(int64(memory), 10),
 		"SLUICE_CHECKPOINT_DIR="+dir.Checkpoint(),
 		"SLUICE_OUTPUT_DIR="+dir.Output(),

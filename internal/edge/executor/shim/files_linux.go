@@ -151,7 +151,7 @@ func (d Dir) ReadProgress() (p Progress, ok bool) {
 	return p, true
 }
 
-// WriteTerms writes the program's lease file: how far it may work and until when.
+// WriteTerms writes the program's lease file: how far it may work and until when, by the machine's wall clock.
 func (d Dir) WriteTerms(to int64, deadline quantity.Instant) error {
 	return d.writeTerms(to, deadline, putFile)
 }
@@ -166,7 +166,7 @@ func (d Dir) writeTerms(to int64, deadline quantity.Instant, write func(path str
 
 // Begin writes the files that a subjob begins with into a run directory that is not in its place yet: nobody sees a half of them.
 func (d Dir) Begin(l *Lease) error {
-	return errors.Join(d.writeTerms(l.Range.To, l.End, makeFile), writeJSON(d.Lease(), l, makeFile))
+	return errors.Join(d.writeTerms(l.Range.To, l.Anchor.Shown(l.End), makeFile), writeJSON(d.Lease(), l, makeFile))
 }
 
 // Deadline is an instant as programs read it: RFC 3339 in UTC, cut to milliseconds (which never makes it later); empty if
@@ -416,7 +416,7 @@ type notice struct {
 // WriteNotice tells the program what was done to it.
 func (d Dir) WriteNotice(n executor.Notice, a Anchor) error {
 	up := (a.Boot + n.Until.Sub(a.Wall)).Truncate(time.Millisecond)
-	data, err := json.Marshal(notice{n.Sequence, n.Kind, Deadline(n.Until), float64(up.Milliseconds()) / 1000, n.Why})
+	data, err := json.Marshal(notice{n.Sequence, n.Kind, Deadline(a.Shown(n.Until)), float64(up.Milliseconds()) / 1000, n.Why})
 	if err == nil {
 		err = tryFile(d.Notice(), append(data, '\n'), 0o644)
 	}

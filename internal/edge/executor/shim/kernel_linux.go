@@ -18,10 +18,30 @@ import (
 type Anchor struct {
 	Wall quantity.Instant
 	Boot time.Duration
+	// Ahead is by how much the node's clock was ahead of the machine's wall clock, which programs read: that of a machine which has joined a
+	// cluster is its head's.
+	Ahead time.Duration `json:",omitempty"`
 }
 
+// leastAhead is the smallest difference that counts: two readings of one clock differ by what lies between them.
+const leastAhead = 10 * time.Millisecond
+
 // AnchorAt ties wall to the kernel's clock now.
-func AnchorAt(wall quantity.Instant) Anchor { return Anchor{Wall: wall, Boot: Boottime()} }
+func AnchorAt(wall quantity.Instant) Anchor {
+	a := Anchor{Wall: wall, Boot: Boottime()}
+	if ahead := wall.Sub(quantity.At(time.Now())); ahead.Abs() >= leastAhead {
+		a.Ahead = ahead
+	}
+	return a
+}
+
+// Shown is an instant of the node's clock by the machine's wall clock, for programs.
+func (a Anchor) Shown(t quantity.Instant) quantity.Instant {
+	if t == quantity.Never {
+		return t
+	}
+	return t.Add(-a.Ahead)
+}
 
 // Until is how long it is from now until t, negative if t has passed.
 func (a Anchor) Until(t quantity.Instant) time.Duration {

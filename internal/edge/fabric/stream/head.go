@@ -33,6 +33,8 @@ type HeadOptions struct {
 	Start func(job.NodeID) string
 	// SeveralUsers: subjobs are of several users, so no machine may link that would run them all as one.
 	SeveralUsers bool
+	// Now is the clock that machines go by, which never goes back; nil: the wall clock.
+	Now func() time.Time
 	// Build of this side, for people.
 	Build  string
 	Timing Timing
@@ -82,6 +84,9 @@ var (
 // NewHead returns a head without machines. Serve its Handler; Close it before the server.
 func NewHead(o HeadOptions) *Head {
 	o.Timing = o.Timing.filled()
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -273,7 +278,7 @@ func (h *Head) Link(ctx context.Context, stream *connect.BidiStream[pb.Frame, pb
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	s := newSession(h.options.Timing, h.options.Build, func(m protocol.Message) bool { return h.take(name, m) })
+	s := newSession(h.options.Timing, h.options.Build, h.options.Now, func(m protocol.Message) bool { return h.take(name, m) })
 	l := &linked{session: s, ctx: ctx, end: end}
 	if err = h.enter(name, l); err != nil {
 		return answer(err)

@@ -122,7 +122,7 @@ func TestTiming(t *testing.T) {
 // The text by which a machine names its build goes into logs and tables: it is short, without control characters, and nothing else of its
 // hello is kept.
 func TestABuildIsShortAndPlain(t *testing.T) {
-	s := newSession(Timing{}.filled(), "", nil)
+	s := newSession(Timing{}.filled(), "", time.Now, nil)
 	strange := &pb.Hello{Oldest: Oldest, Newest: Newest, Build: "v1\x1b[2J\n" + strings.Repeat("x", 1<<20)}
 	strange.ProtoReflect().SetUnknown(protowire.AppendBytes(protowire.AppendTag(nil, 99, protowire.BytesType), make([]byte, 1<<20)))
 	if err := s.greet(strange); err != nil {
@@ -170,7 +170,7 @@ func TestAMessageThatIsTooLarge(t *testing.T) {
 	of := func(n int) protocol.Message { // encoded it has some bytes more
 		return protocol.Message{Kind: protocol.RedeemRefused, From: nodeN, To: zone, Body: &protocol.Refusal{Text: strings.Repeat("x", n)}}
 	}
-	s, f := newSession(Timing{}.filled(), "", nil), &pb.Frame{Beat: &pb.Beat{}}
+	s, f := newSession(Timing{}.filled(), "", time.Now, nil), &pb.Frame{Beat: &pb.Beat{}}
 	// The largest that is sent comes behind as much as a frame has before it is full.
 	n := s.fill(f, []protocol.Message{of(mostMessage), of(fullFrame - 100), of(MaxFrame), of(mostMessage - 100), of(1)})
 	if n != 4 || len(f.GetMessages()) != 2 || s.queue.lost() != 2 {

@@ -38,6 +38,10 @@ type MemberOptions struct {
 	Start func(context.Context) (string, error)
 	// MapsUsers: subjobs run as the user that this machine has for their queue, not as the daemon's own.
 	MapsUsers bool
+	// Now is this machine's wall clock; nil: the system's. Measured gets each measurement of the head's: what it says now, and how long the
+	// way there and back took; nil: nobody.
+	Now      func() time.Time
+	Measured func(head time.Time, round time.Duration)
 	// Removed is told once that the machine was removed from its cluster (authority.ErrRemoved): the head is not called again. nil: nobody.
 	Removed func(error)
 	// Build of this side, for people.
@@ -73,6 +77,9 @@ var errClosed = errkind.Errorf(errkind.Unavailable, "this side was closed")
 // Join begins to call the head. Messages are dropped until it has answered.
 func Join(o MemberOptions) *Member {
 	o.Timing = o.Timing.filled()
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -231,8 +238,8 @@ func (m *Member) once(ctx context.Context) (lasted time.Duration, err error) {
 	client := sluicev1alpha1connect.NewClusterServiceClient(&http.Client{Transport: transport}, "https://"+m.options.Head,
 		connect.WithGRPC(), connect.WithReadMaxBytes(MaxFrame), connect.WithAcceptCompression("gzip", nil, nil))
 	stream := client.Link(call)
-	s := newSession(m.options.Timing, m.options.Build, m.take)
-	s.start, s.maps = start, m.options.MapsUsers
+	s := newSession(m.options.Timing, m.options.Build, m.options.Now, m.take)
+	s.start, s.maps, s.pulse.measured = start, m.options.MapsUsers, m.options.Measured
 	var linked time.Time
 	err = s.run(call, calling{stream, end, dialed}, func() error {
 		linked = time.Now()

@@ -22,6 +22,8 @@ type pulse struct {
 	beat  time.Time // the last beat of the other side: when it came, and what its sender's clock said
 	sent  time.Time
 	trips []trip // the last of them, oldest first
+	// measured gets each measurement: what the other side's clock says now, and how long the way there and back took; nil: nobody.
+	measured func(other time.Time, round time.Duration)
 }
 
 // trip is one measurement.
@@ -66,6 +68,9 @@ func (p *pulse) hear(now time.Time, b *pb.Beat) {
 	round := now.Sub(began) - b.GetAgo().AsDuration()
 	if round < 0 {
 		return // a clock was set meanwhile
+	}
+	if p.measured != nil {
+		p.measured(p.sent.Add(round/2), round)
 	}
 	p.trips = append(p.trips, trip{round: round, offset: p.sent.Sub(now.Add(-round / 2))})
 	if len(p.trips) > looks {

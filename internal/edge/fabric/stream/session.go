@@ -39,7 +39,9 @@ type session struct {
 	build  string
 	start  string // of this side, if it is a machine, and whether it maps users
 	maps   bool
-	queue  *queue
+	// now is the clock that beats carry.
+	now   func() time.Time
+	queue *queue
 	// take delivers a message of the other side; it says false if the other side may not say it.
 	take func(protocol.Message) bool
 
@@ -51,8 +53,8 @@ type session struct {
 	sending                         atomic.Int64 // when the frame that is being sent was begun, in ns since the session began; 0: none is
 }
 
-func newSession(t Timing, build string, take func(protocol.Message) bool) *session {
-	s := &session{timing: t, build: build, queue: newQueue(), take: take, since: time.Now()}
+func newSession(t Timing, build string, now func() time.Time, take func(protocol.Message) bool) *session {
+	s := &session{timing: t, build: build, now: now, queue: newQueue(), take: take, since: time.Now()}
 	s.pulse.frame(s.since)
 	return s
 }
@@ -108,7 +110,7 @@ func (s *session) send(p pipe, f *pb.Frame) error {
 // write sends the hello, and then messages as they come and beats between them.
 func (s *session) write(ctx context.Context, p pipe) error {
 	hello := &pb.Hello{Oldest: Oldest, Newest: Newest, Build: s.build, Start: s.start, MapsUsers: s.maps}
-	if err := s.send(p, &pb.Frame{Hello: hello, Beat: s.pulse.next(time.Now())}); err != nil {
+	if err := s.send(p, &pb.Frame{Hello: hello, Beat: s.pulse.next(s.now())}); err != nil {
 		return err
 	}
 	beat := time.NewTicker(s.timing.Beat)
@@ -119,8 +121,8 @@ func (s *session) write(ctx context.Context, p pipe) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case now := <-beat.C:
-			f.Beat = s.pulse.next(now)
+		case <-beat.C:
+			f.Beat = s.pulse.next(s.now())
 		case <-s.queue.ready:
 			waiting = s.queue.take(waiting)
 		}
@@ -134,8 +136,8 @@ func (s *session) write(ctx context.Context, p pipe) error {
 			waiting = waiting[n:]
 			f = &pb.Frame{}
 			select {
-			case now := <-beat.C: // also while there is always a message
-				f.Beat = s.pulse.next(now)
+			case <-beat.C: // also while there is always a message
+				f.Beat = s.pulse.next(s.now())
 			default:
 			}
 		}
@@ -178,7 +180,7 @@ func (s *session) read(ctx context.Context, p pipe, opened func() error) error {
 			}
 		}
 		if b := f.GetBeat(); b != nil {
-			s.pulse.hear(now, b)
+			s.pulse.hear(s.now(), b)
 		}
 		for _, encoded := range f.GetMessages() {
 			m, err := wire.DecodeMessage(encoded)

@@ -122,7 +122,7 @@ func openWhole(ctx context.Context, o Options) (*Daemon, error) {
 		},
 	}
 	if lead != nil {
-		settings.Fabric, settings.Elsewhere = lead.links, lead.machines()
+		settings.Fabric, settings.Elsewhere, settings.Now = lead.links, lead.machines(), lead.clock.Now
 	}
 	if h, err = host.Open(ctx, settings); err != nil {
 		return nil, err

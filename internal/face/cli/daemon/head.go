@@ -19,6 +19,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/authority"
+	"sluice.dev/sluice/internal/edge/clock"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/fabric/stream"
 	"sluice.dev/sluice/internal/edge/membership"
@@ -44,6 +45,7 @@ type head struct {
 	store     *headstore.Service // nil: machines reach the store themselves
 	several   bool               // users, as whom subjobs run
 	host      *host.Host
+	clock     clock.Steady // which the daemon and its machines go by
 	// address as machines are told.
 	address string
 }
@@ -86,7 +88,7 @@ func openHead(o *Options, data string, names []job.NodeID, nodes []node.Config, 
 	}
 	c.links = stream.NewHead(stream.HeadOptions{
 		Caller: membership.Caller(c.authority, nil), Owns: membership.Owns(c.authority), Start: c.authority.Start,
-		SeveralUsers: c.several, Build: o.Version, Log: o.Log,
+		SeveralUsers: c.several, Build: o.Version, Now: c.clock.Now, Log: o.Log,
 	})
 	return c, nil
 }
@@ -144,7 +146,7 @@ func (c *head) listen(o *Options, data string, where store.Store, zone job.ZoneI
 		Store: membership.StoreSettings{Kind: headstore.Name, Owner: owner}, SeveralUsers: c.several}
 	options := membership.HeadOptions{
 		Authority: c.authority, Head: c.links, Settings: func(job.NodeID) membership.Settings { return settings },
-		HTTP2: headstore.ServerHTTP2(), Log: o.Log,
+		HTTP2: headstore.ServerHTTP2(), Now: c.clock.Now, Log: o.Log,
 	}
 	if o.File.Store == "" || strings.HasPrefix(o.File.Store, local.Name+":") {
 		own := membership.Owns(c.authority)

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -21,6 +22,7 @@ import (
 	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/authority"
+	"sluice.dev/sluice/internal/edge/clock"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process"
@@ -114,7 +116,8 @@ func join(ctx context.Context, a *session.Session, open func(context.Context, Op
 }
 
 // belong makes the machine a member of its cluster, or reads that it is one. The data directory is locked meanwhile.
-func belong(ctx context.Context, o *Options, data string, single bool) (m *membership.Membership, err error) {
+func belong(ctx context.Context, o *Options, data string, single bool, measured func(head time.Time, round time.Duration)) (
+	m *membership.Membership, err error) {
 	dir, err := datadir.Take(data)
 	if err != nil {
 		return nil, err
@@ -123,7 +126,7 @@ func belong(ctx context.Context, o *Options, data string, single bool) (m *membe
 	if err = neverWhole(data); err != nil {
 		return nil, err
 	}
-	kept := membership.Options{Dir: filepath.Join(data, membershipDir), MapsUsers: !single, Log: o.Log}
+	kept := membership.Options{Dir: filepath.Join(data, membershipDir), MapsUsers: !single, Measured: measured, Log: o.Log}
 	if !authority.IsInvitation(o.Invitation) {
 		if m, err = membership.Open(kept); err == nil && o.Head != "" {
 			err = m.Move(o.Head)
@@ -184,7 +187,8 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := belong(ctx, &o, data, single)
+	now := clock.Follow(time.Now())
+	m, err := belong(ctx, &o, data, single, now.Measured)
 	if err != nil {
 		return nil, err
 	}
@@ -215,17 +219,17 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 		return nil, closing(inv, err)
 	}
 	executors := processes.New(process.Options{
-		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.File.Subjobs.SharedTmp, Survival: memory,
+		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.File.Subjobs.SharedTmp, Survival: memory, Now: now.Now,
 		Airlock: o.File.Airlock.Lines, Watch: memory != nil, Store: where, Keep: true, Owner: settings.Store.Owner, Away: away,
 		Limits: shim.Limits{Processes: o.File.Subjobs.Processes, Scratch: int64(o.File.Subjobs.Scratch), Files: o.File.Subjobs.Files},
 		User:   func(queue string) (*shim.User, error) { return o.mapped(queue, single) },
 	})
 	removed := make(chan error, 1)
 	link := stream.Join(stream.MemberOptions{Machine: m.Name(), Head: m.Head(), TLS: m.TLS, Start: m.Start, MapsUsers: !single,
-		Build: o.Version, Log: o.Log, Removed: func(err error) { removed <- err }})
+		Build: o.Version, Log: o.Log, Measured: now.Measured, Removed: func(err error) { removed <- err }})
 	var isolation string
 	h, err := host.OpenMember(ctx, host.Options{
-		DataDir: data, Machine: m.Name(), Actors: actors, Fabric: link, Inventory: inv, Ours: processes.Ours, Log: o.Log,
+		DataDir: data, Machine: m.Name(), Now: now.Now, Actors: actors, Fabric: link, Inventory: inv, Ours: processes.Ours, Log: o.Log,
 		Journal: func(dir string) (journal.Journal, error) {
 			return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
 		},

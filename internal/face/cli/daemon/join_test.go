@@ -57,7 +57,7 @@ func cluster(t *testing.T) (address, token string) {
 func TestADataDirectoryIsOfOneKind(t *testing.T) {
 	address, token := cluster(t)
 	join := func(data string) (*membership.Membership, error) {
-		return belong(t.Context(), &Options{Name: "m", Head: address, Invitation: token, Log: slog.New(slog.DiscardHandler)}, data, true)
+		return belong(t.Context(), &Options{Name: "m", Head: address, Invitation: token, Log: slog.New(slog.DiscardHandler)}, data, true, nil)
 	}
 	for _, part := range []string{datadir.ArchiveDir, authorityDir} {
 		data := t.TempDir()
@@ -133,7 +133,7 @@ func TestAHeadWhoseStoreCantBeOpened(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 	}
-	c, err := openHead(&o, t.TempDir(), []job.NodeID{"head"}, nil)
+	c, err := openHead(&o, t.TempDir(), []job.NodeID{"head"}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}

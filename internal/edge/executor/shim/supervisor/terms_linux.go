@@ -59,7 +59,7 @@ func (t *terms) read(dir shim.Dir, log *slog.Logger) {
 			t.take(c)
 			t.close()
 			t.seen = f
-			err = dir.WriteTerms(t.to, t.end)
+			err = dir.WriteTerms(t.to, t.anchor.Shown(t.end))
 		}
 	}
 	if err != nil {
