@@ -47,7 +47,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast forecast-page forecast-page-test airlock incentives scale peers fabric versitygw kube kube-soak kube-bench kube-assets kubelet cluster soak kills planted mutants vmtest generate definitions chart image golden hooks clean
+.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast forecast-page forecast-page-test airlock incentives scale peers fabric versitygw kube kube-soak kube-bench kube-assets kubelet cluster upgrade soak kills planted mutants vmtest generate definitions chart image golden hooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -178,6 +178,9 @@ kube-assets: ## build these parts from the module proxy into a cache outside the
 
 cluster: ## a head and nine machines in namespaces, struck at random, and a checker that reads outputs and witnesses (make cluster STRIKES=300 SEED=1): takes root, and fails where it can't be had unless SLUICE_CLUSTER=optional (about 5 minutes)
 	SLUICE_CLUSTER=$${SLUICE_CLUSTER:-require} SLUICE_CLUSTER_STRIKES=$(STRIKES) SLUICE_CLUSTER_SEED=$(SEED) SLUICE_CLUSTER_KINDS="$(KINDS)" $(GO) test -count=1 -timeout 0 -v -run TestCluster ./test/cluster
+
+upgrade: ## a cluster whose machine is of the last build that spoke the version of links before, made from the repository's history (about 3 minutes)
+	SLUICE_UPGRADE=require $(GO) test -count=1 -v -run TestTheBuildBefore ./test/e2e
 
 soak: kills planted ## the kill soak (make soak KILLS=200), then the same with each planted bug in: the oracle must see it
 

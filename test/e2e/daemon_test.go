@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,9 +36,11 @@ type daemon struct {
 	user  *syscall.Credential // whom it runs as; nil: whoever tests
 	host  string              // what the host is called; empty: as it is
 	files int                 // how many it may have open; 0: as many as whoever tests
-	cmd   *exec.Cmd
-	ended chan struct{}
-	log   *logged
+	// programs is the folder of the programs that it is started from; empty: those under test.
+	programs string
+	cmd      *exec.Cmd
+	ended    chan struct{}
+	log      *logged
 }
 
 // logged collects what a daemon writes.
@@ -122,7 +125,7 @@ func (d *daemon) start() {
 // launch starts the daemon's process.
 func (d *daemon) launch() {
 	d.t.Helper()
-	c := exec.Command(filepath.Join(bin, "sluice"), slices.Concat(d.begins(), []string{"--data", d.data, "--listen", d.addr}, d.flags)...)
+	c := exec.Command(filepath.Join(cmp.Or(d.programs, bin), "sluice"), slices.Concat(d.begins(), []string{"--data", d.data, "--listen", d.addr}, d.flags)...)
 	if d.files > 0 {
 		c = exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, d.files)}, c.Args...)...)
 	}

@@ -29,7 +29,9 @@ type JoinRequest struct {
 	// The name by which the machine is to be known.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// A request for a certificate (PKCS #10, DER) by the machine's key.
-	Request       []byte `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	Request []byte `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	// What the machine speaks. A head that has no version in common with it answers UNIMPLEMENTED, and the token is good still.
+	Speaks        *Speaks `protobuf:"bytes,15,opt,name=speaks,proto3" json:"speaks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -85,6 +87,76 @@ func (x *JoinRequest) GetRequest() []byte {
 	return nil
 }
 
+func (x *JoinRequest) GetSpeaks() *Speaks {
+	if x != nil {
+		return x.Speaks
+	}
+	return nil
+}
+
+// Speaks says which versions of links a side speaks.
+type Speaks struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The oldest and the newest.
+	Oldest uint32 `protobuf:"varint,1,opt,name=oldest,proto3" json:"oldest,omitempty"`
+	Newest uint32 `protobuf:"varint,2,opt,name=newest,proto3" json:"newest,omitempty"`
+	// Its build, for people.
+	Build         string `protobuf:"bytes,3,opt,name=build,proto3" json:"build,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Speaks) Reset() {
+	*x = Speaks{}
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Speaks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Speaks) ProtoMessage() {}
+
+func (x *Speaks) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Speaks.ProtoReflect.Descriptor instead.
+func (*Speaks) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Speaks) GetOldest() uint32 {
+	if x != nil {
+		return x.Oldest
+	}
+	return 0
+}
+
+func (x *Speaks) GetNewest() uint32 {
+	if x != nil {
+		return x.Newest
+	}
+	return 0
+}
+
+func (x *Speaks) GetBuild() string {
+	if x != nil {
+		return x.Build
+	}
+	return ""
+}
+
 type JoinResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The machine's certificate, and that of the cluster's root which has signed it (X.509, DER).
@@ -98,7 +170,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[1]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -110,7 +182,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[1]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -123,7 +195,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{1}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *JoinResponse) GetCertificate() []byte {
@@ -157,7 +229,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[2]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -169,7 +241,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[2]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -182,7 +254,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{2}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -199,14 +271,16 @@ type SettingsRequest struct {
 	Start  string   `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
 	Before []string `protobuf:"bytes,2,rep,name=before,proto3" json:"before,omitempty"`
 	// The machine runs the subjobs of a queue as the user that its own file names for it. Else all run as its daemon's own user.
-	MapsUsers     bool `protobuf:"varint,3,opt,name=maps_users,json=mapsUsers,proto3" json:"maps_users,omitempty"`
+	MapsUsers bool `protobuf:"varint,3,opt,name=maps_users,json=mapsUsers,proto3" json:"maps_users,omitempty"`
+	// As in JoinRequest.
+	Speaks        *Speaks `protobuf:"bytes,15,opt,name=speaks,proto3" json:"speaks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SettingsRequest) Reset() {
 	*x = SettingsRequest{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[3]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -218,7 +292,7 @@ func (x *SettingsRequest) String() string {
 func (*SettingsRequest) ProtoMessage() {}
 
 func (x *SettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[3]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -231,7 +305,7 @@ func (x *SettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsRequest.ProtoReflect.Descriptor instead.
 func (*SettingsRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{3}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SettingsRequest) GetStart() string {
@@ -255,6 +329,13 @@ func (x *SettingsRequest) GetMapsUsers() bool {
 	return false
 }
 
+func (x *SettingsRequest) GetSpeaks() *Speaks {
+	if x != nil {
+		return x.Speaks
+	}
+	return nil
+}
+
 // SettingsResponse is what is the same for the machine's whole node. A field that is not set has the default of the machine's build.
 type SettingsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -269,6 +350,8 @@ type SettingsResponse struct {
 	Store *StoreSettings `protobuf:"bytes,5,opt,name=store,proto3" json:"store,omitempty"`
 	// The head serves several users, whose subjobs must not run as one: a machine that maps no users can't have any.
 	SeveralUsers bool `protobuf:"varint,6,opt,name=several_users,json=severalUsers,proto3" json:"several_users,omitempty"`
+	// What the head speaks.
+	Speaks *Speaks `protobuf:"bytes,14,opt,name=speaks,proto3" json:"speaks,omitempty"`
 	// The head's clock, which the machine's node goes by.
 	Now           *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=now,proto3" json:"now,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -277,7 +360,7 @@ type SettingsResponse struct {
 
 func (x *SettingsResponse) Reset() {
 	*x = SettingsResponse{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[4]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -289,7 +372,7 @@ func (x *SettingsResponse) String() string {
 func (*SettingsResponse) ProtoMessage() {}
 
 func (x *SettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[4]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -302,7 +385,7 @@ func (x *SettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsResponse.ProtoReflect.Descriptor instead.
 func (*SettingsResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{4}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SettingsResponse) GetZone() string {
@@ -347,6 +430,13 @@ func (x *SettingsResponse) GetSeveralUsers() bool {
 	return false
 }
 
+func (x *SettingsResponse) GetSpeaks() *Speaks {
+	if x != nil {
+		return x.Speaks
+	}
+	return nil
+}
+
 func (x *SettingsResponse) GetNow() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Now
@@ -367,7 +457,7 @@ type StoreSettings struct {
 
 func (x *StoreSettings) Reset() {
 	*x = StoreSettings{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[5]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -379,7 +469,7 @@ func (x *StoreSettings) String() string {
 func (*StoreSettings) ProtoMessage() {}
 
 func (x *StoreSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[5]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -392,7 +482,7 @@ func (x *StoreSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreSettings.ProtoReflect.Descriptor instead.
 func (*StoreSettings) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{5}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StoreSettings) GetKind() string {
@@ -429,7 +519,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[6]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -441,7 +531,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[6]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -454,7 +544,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{6}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Frame) GetHello() *Hello {
@@ -497,7 +587,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -509,7 +599,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -522,7 +612,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Hello) GetOldest() uint32 {
@@ -574,7 +664,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[8]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -586,7 +676,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[8]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -599,7 +689,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Beat) GetSent() *timestamppb.Timestamp {
@@ -627,29 +717,36 @@ var File_sluice_v1alpha1_cluster_proto protoreflect.FileDescriptor
 
 const file_sluice_v1alpha1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x1dsluice/v1alpha1/cluster.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"S\n" +
+	"\x1dsluice/v1alpha1/cluster.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x01\n" +
 	"\vJoinRequest\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
-	"\arequest\x18\x03 \x01(\fR\arequest\"\\\n" +
+	"\arequest\x18\x03 \x01(\fR\arequest\x12/\n" +
+	"\x06speaks\x18\x0f \x01(\v2\x17.sluice.v1alpha1.SpeaksR\x06speaks\"N\n" +
+	"\x06Speaks\x12\x16\n" +
+	"\x06oldest\x18\x01 \x01(\rR\x06oldest\x12\x16\n" +
+	"\x06newest\x18\x02 \x01(\rR\x06newest\x12\x14\n" +
+	"\x05build\x18\x03 \x01(\tR\x05build\"\\\n" +
 	"\fJoinResponse\x12 \n" +
 	"\vcertificate\x18\x01 \x01(\fR\vcertificate\x12\x12\n" +
 	"\x04root\x18\x02 \x01(\fR\x04root\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\rR\x06number\"(\n" +
 	"\fRenewRequest\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\fR\arequest\"^\n" +
+	"\arequest\x18\x01 \x01(\fR\arequest\"\x8f\x01\n" +
 	"\x0fSettingsRequest\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\tR\x05start\x12\x16\n" +
 	"\x06before\x18\x02 \x03(\tR\x06before\x12\x1d\n" +
 	"\n" +
-	"maps_users\x18\x03 \x01(\bR\tmapsUsers\"\xb1\x02\n" +
+	"maps_users\x18\x03 \x01(\bR\tmapsUsers\x12/\n" +
+	"\x06speaks\x18\x0f \x01(\v2\x17.sluice.v1alpha1.SpeaksR\x06speaks\"\xe2\x02\n" +
 	"\x10SettingsResponse\x12\x12\n" +
 	"\x04zone\x18\x01 \x01(\tR\x04zone\x123\n" +
 	"\ahorizon\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\ahorizon\x12\x1c\n" +
 	"\tmechanism\x18\x03 \x01(\tR\tmechanism\x12-\n" +
 	"\x12mechanism_settings\x18\x04 \x01(\fR\x11mechanismSettings\x124\n" +
 	"\x05store\x18\x05 \x01(\v2\x1e.sluice.v1alpha1.StoreSettingsR\x05store\x12#\n" +
-	"\rseveral_users\x18\x06 \x01(\bR\fseveralUsers\x12,\n" +
+	"\rseveral_users\x18\x06 \x01(\bR\fseveralUsers\x12/\n" +
+	"\x06speaks\x18\x0e \x01(\v2\x17.sluice.v1alpha1.SpeaksR\x06speaks\x12,\n" +
 	"\x03now\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x03now\"M\n" +
 	"\rStoreSettings\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
@@ -688,42 +785,46 @@ func file_sluice_v1alpha1_cluster_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_cluster_proto_rawDescData
 }
 
-var file_sluice_v1alpha1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_sluice_v1alpha1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_sluice_v1alpha1_cluster_proto_goTypes = []any{
 	(*JoinRequest)(nil),           // 0: sluice.v1alpha1.JoinRequest
-	(*JoinResponse)(nil),          // 1: sluice.v1alpha1.JoinResponse
-	(*RenewRequest)(nil),          // 2: sluice.v1alpha1.RenewRequest
-	(*SettingsRequest)(nil),       // 3: sluice.v1alpha1.SettingsRequest
-	(*SettingsResponse)(nil),      // 4: sluice.v1alpha1.SettingsResponse
-	(*StoreSettings)(nil),         // 5: sluice.v1alpha1.StoreSettings
-	(*Frame)(nil),                 // 6: sluice.v1alpha1.Frame
-	(*Hello)(nil),                 // 7: sluice.v1alpha1.Hello
-	(*Beat)(nil),                  // 8: sluice.v1alpha1.Beat
-	(*durationpb.Duration)(nil),   // 9: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
+	(*Speaks)(nil),                // 1: sluice.v1alpha1.Speaks
+	(*JoinResponse)(nil),          // 2: sluice.v1alpha1.JoinResponse
+	(*RenewRequest)(nil),          // 3: sluice.v1alpha1.RenewRequest
+	(*SettingsRequest)(nil),       // 4: sluice.v1alpha1.SettingsRequest
+	(*SettingsResponse)(nil),      // 5: sluice.v1alpha1.SettingsResponse
+	(*StoreSettings)(nil),         // 6: sluice.v1alpha1.StoreSettings
+	(*Frame)(nil),                 // 7: sluice.v1alpha1.Frame
+	(*Hello)(nil),                 // 8: sluice.v1alpha1.Hello
+	(*Beat)(nil),                  // 9: sluice.v1alpha1.Beat
+	(*durationpb.Duration)(nil),   // 10: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
 }
 var file_sluice_v1alpha1_cluster_proto_depIdxs = []int32{
-	9,  // 0: sluice.v1alpha1.SettingsResponse.horizon:type_name -> google.protobuf.Duration
-	5,  // 1: sluice.v1alpha1.SettingsResponse.store:type_name -> sluice.v1alpha1.StoreSettings
-	10, // 2: sluice.v1alpha1.SettingsResponse.now:type_name -> google.protobuf.Timestamp
-	7,  // 3: sluice.v1alpha1.Frame.hello:type_name -> sluice.v1alpha1.Hello
-	8,  // 4: sluice.v1alpha1.Frame.beat:type_name -> sluice.v1alpha1.Beat
-	10, // 5: sluice.v1alpha1.Beat.sent:type_name -> google.protobuf.Timestamp
-	10, // 6: sluice.v1alpha1.Beat.heard:type_name -> google.protobuf.Timestamp
-	9,  // 7: sluice.v1alpha1.Beat.ago:type_name -> google.protobuf.Duration
-	6,  // 8: sluice.v1alpha1.ClusterService.Link:input_type -> sluice.v1alpha1.Frame
-	0,  // 9: sluice.v1alpha1.ClusterService.Join:input_type -> sluice.v1alpha1.JoinRequest
-	2,  // 10: sluice.v1alpha1.ClusterService.Renew:input_type -> sluice.v1alpha1.RenewRequest
-	3,  // 11: sluice.v1alpha1.ClusterService.Settings:input_type -> sluice.v1alpha1.SettingsRequest
-	6,  // 12: sluice.v1alpha1.ClusterService.Link:output_type -> sluice.v1alpha1.Frame
-	1,  // 13: sluice.v1alpha1.ClusterService.Join:output_type -> sluice.v1alpha1.JoinResponse
-	1,  // 14: sluice.v1alpha1.ClusterService.Renew:output_type -> sluice.v1alpha1.JoinResponse
-	4,  // 15: sluice.v1alpha1.ClusterService.Settings:output_type -> sluice.v1alpha1.SettingsResponse
-	12, // [12:16] is the sub-list for method output_type
-	8,  // [8:12] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	1,  // 0: sluice.v1alpha1.JoinRequest.speaks:type_name -> sluice.v1alpha1.Speaks
+	1,  // 1: sluice.v1alpha1.SettingsRequest.speaks:type_name -> sluice.v1alpha1.Speaks
+	10, // 2: sluice.v1alpha1.SettingsResponse.horizon:type_name -> google.protobuf.Duration
+	6,  // 3: sluice.v1alpha1.SettingsResponse.store:type_name -> sluice.v1alpha1.StoreSettings
+	1,  // 4: sluice.v1alpha1.SettingsResponse.speaks:type_name -> sluice.v1alpha1.Speaks
+	11, // 5: sluice.v1alpha1.SettingsResponse.now:type_name -> google.protobuf.Timestamp
+	8,  // 6: sluice.v1alpha1.Frame.hello:type_name -> sluice.v1alpha1.Hello
+	9,  // 7: sluice.v1alpha1.Frame.beat:type_name -> sluice.v1alpha1.Beat
+	11, // 8: sluice.v1alpha1.Beat.sent:type_name -> google.protobuf.Timestamp
+	11, // 9: sluice.v1alpha1.Beat.heard:type_name -> google.protobuf.Timestamp
+	10, // 10: sluice.v1alpha1.Beat.ago:type_name -> google.protobuf.Duration
+	7,  // 11: sluice.v1alpha1.ClusterService.Link:input_type -> sluice.v1alpha1.Frame
+	0,  // 12: sluice.v1alpha1.ClusterService.Join:input_type -> sluice.v1alpha1.JoinRequest
+	3,  // 13: sluice.v1alpha1.ClusterService.Renew:input_type -> sluice.v1alpha1.RenewRequest
+	4,  // 14: sluice.v1alpha1.ClusterService.Settings:input_type -> sluice.v1alpha1.SettingsRequest
+	7,  // 15: sluice.v1alpha1.ClusterService.Link:output_type -> sluice.v1alpha1.Frame
+	2,  // 16: sluice.v1alpha1.ClusterService.Join:output_type -> sluice.v1alpha1.JoinResponse
+	2,  // 17: sluice.v1alpha1.ClusterService.Renew:output_type -> sluice.v1alpha1.JoinResponse
+	5,  // 18: sluice.v1alpha1.ClusterService.Settings:output_type -> sluice.v1alpha1.SettingsResponse
+	15, // [15:19] is the sub-list for method output_type
+	11, // [11:15] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_cluster_proto_init() }
@@ -737,7 +838,7 @@ func file_sluice_v1alpha1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_cluster_proto_rawDesc), len(file_sluice_v1alpha1_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -146,6 +146,9 @@ func (c *calls) Join(ctx context.Context, r *connect.Request[pb.JoinRequest]) (*
 	}
 	defer g.joining.Store(false)
 	name := job.NodeID(r.Msg.GetName())
+	if err := c.Head.Together(r.Msg.GetSpeaks()); err != nil { // before its token is used up
+		return nil, answer(err)
+	}
 	joined, err := c.Authority.Join(r.Msg.GetSecret(), name, r.Msg.GetRequest(), c.Now())
 	if err != nil {
 		if n, ok := c.refused.note(time.Now()); ok {
@@ -182,17 +185,20 @@ func (c *calls) Settings(ctx context.Context, r *connect.Request[pb.SettingsRequ
 	if err != nil {
 		return nil, answer(err)
 	}
+	if err = c.Head.Together(r.Msg.GetSpeaks()); err != nil {
+		return nil, answer(err)
+	}
 	settings := c.HeadOptions.Settings(name)
 	if settings.SeveralUsers && !r.Msg.GetMapsUsers() { // an earlier build does not say whether it does
 		c.Log.Warn("a machine may not start", "machine", string(name), "why", stream.ErrOneUser)
 		return nil, answer(stream.ErrOneUser)
 	}
-	if err := c.Authority.Started(name, r.Msg.GetStart(), r.Msg.GetBefore()); err != nil {
+	if err = c.Authority.Started(name, r.Msg.GetStart(), r.Msg.GetBefore()); err != nil {
 		c.Log.Warn("a machine may not start", "machine", string(name), "why", err)
 		return nil, answer(err)
 	}
 	is := settings.toWire()
-	is.Now = timestamppb.New(c.Now())
+	is.Now, is.Speaks = timestamppb.New(c.Now()), c.Head.Speaks()
 	return connect.NewResponse(is), nil
 }
 

@@ -42,6 +42,8 @@ type Options struct {
 	MapsUsers bool
 	// Now is this machine's clock; nil: the system's.
 	Now func() time.Time
+	// Build of this machine, for people.
+	Build string
 	// Measured gets what the head's clock says now, with each answer of settings, and how long the way there and back took; where the head
 	// is away at the first call what it would say by how the two clocks differed last. nil: nobody.
 	Measured func(head time.Time, round time.Duration)
@@ -120,7 +122,7 @@ func Join(ctx context.Context, o Options, by Invited) (*Membership, error) {
 	if err = k.write(o.Dir); err != nil { // first: who asks with a key that is lost then has used the token up for nothing
 		return nil, err
 	}
-	joined, err := id.join(ctx, key, invitation, o.Now)
+	joined, err := id.join(ctx, key, invitation, o.Now, o.Build)
 	if err != nil {
 		return nil, err
 	}
@@ -172,14 +174,16 @@ func (k kept) ask(id *identity) (*ecdsa.PrivateKey, error) {
 }
 
 // join asks the head, and returns what this machine is from then on.
-func (id identity) join(ctx context.Context, key *ecdsa.PrivateKey, i authority.Invitation, now func() time.Time) (*identity, error) {
+func (id identity) join(ctx context.Context, key *ecdsa.PrivateKey, i authority.Invitation, now func() time.Time, build string) (*identity,
+	error) {
 	request, err := authority.Request(id.Name, key)
 	if err != nil {
 		return nil, err
 	}
 	var answer *connect.Response[pb.JoinResponse]
 	err = ask(ctx, id.Head, i.TLS(now), func(ctx context.Context, c sluicev1alpha1connect.ClusterServiceClient) (err error) {
-		answer, err = c.Join(ctx, connect.NewRequest(&pb.JoinRequest{Secret: i.Secret(), Name: string(id.Name), Request: request}))
+		answer, err = c.Join(ctx, connect.NewRequest(&pb.JoinRequest{Secret: i.Secret(), Name: string(id.Name), Request: request,
+			Speaks: stream.Speaks(build)}))
 		return err
 	})
 	if err != nil {
@@ -440,11 +444,16 @@ func (m *Membership) asked(ctx context.Context) (is *pb.SettingsResponse, ahead 
 	var answer *connect.Response[pb.SettingsResponse]
 	err = m.ask(ctx, func(ctx context.Context, c sluicev1alpha1connect.ClusterServiceClient) (err error) {
 		answer, err = c.Settings(ctx, connect.NewRequest(&pb.SettingsRequest{Start: start, Before: before,
-			MapsUsers: m.options.MapsUsers}))
+			MapsUsers: m.options.MapsUsers, Speaks: stream.Speaks(m.options.Build)}))
 		return err
 	})
 	if err != nil {
 		return nil, 0, err
+	}
+	if head := answer.Msg.GetSpeaks(); head != nil {
+		if err = stream.Together(head, stream.Speaks(m.options.Build)); err != nil {
+			return nil, 0, err
+		}
 	}
 	if said := answer.Msg.GetNow(); said != nil {
 		round := time.Since(begun)

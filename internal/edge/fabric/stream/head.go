@@ -149,6 +149,17 @@ func (h *Head) Dropped() uint64 {
 	return n
 }
 
+// Together refuses a machine that has no version of links in common with this head; nil: it is of a build that does not say.
+func (h *Head) Together(machine *pb.Speaks) error {
+	if machine == nil {
+		return nil
+	}
+	return Together(h.Speaks(), machine)
+}
+
+// Speaks is what this head speaks.
+func (h *Head) Speaks() *pb.Speaks { return Speaks(h.options.Build) }
+
 // Machines lists those that were here since the head came up, by name.
 func (h *Head) Machines() (list []Machine) {
 	h.mu.Lock()
@@ -279,6 +290,7 @@ func (h *Head) Link(ctx context.Context, stream *connect.BidiStream[pb.Frame, pb
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	s := newSession(h.options.Timing, h.options.Build, h.options.Now, func(m protocol.Message) bool { return h.take(name, m) })
+	s.head = true
 	l := &linked{session: s, ctx: ctx, end: end}
 	if err = h.enter(name, l); err != nil {
 		return answer(err)

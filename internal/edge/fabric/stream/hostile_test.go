@@ -38,8 +38,8 @@ func TestACallerThatIsNoMachine(t *testing.T) {
 	}{
 		{"no hello", []*pb.Frame{{Messages: [][]byte{{1}}}}, connect.CodeInvalidArgument, "without a hello"},
 		{"a build of the future", []*pb.Frame{{Hello: &pb.Hello{Oldest: Newest + 1, Newest: Newest + 2, Build: "v9"}}},
-			connect.CodeFailedPrecondition, "upgrade this side"},
-		{"a build of the past", []*pb.Frame{{Hello: &pb.Hello{Build: "v0"}}}, connect.CodeFailedPrecondition, "upgrade the other side"},
+			connect.CodeFailedPrecondition, "upgrade the head first"},
+		{"a build of the past", []*pb.Frame{{Hello: &pb.Hello{Build: "v0"}}}, connect.CodeFailedPrecondition, "upgrade the machine"},
 		{"damaged messages", []*pb.Frame{{Hello: hello, Messages: [][]byte{{wire.MessageVersion, 0xff}}}}, connect.CodeUnavailable,
 			"a message of the other side"},
 		{"silence", nil, connect.CodeUnavailable, "nothing was heard"},
@@ -88,24 +88,56 @@ func TestAQueueIsBounded(t *testing.T) {
 	}
 }
 
-// A head of another version says so to the machine, which does not ask again soon.
+// Of a head and a machine of another version both say which is to be upgraded, and the machine does not ask again soon.
 func TestVersions(t *testing.T) {
 	for _, c := range []struct {
 		oldest, newest uint32
-		says           string
+		atHead, at     string // what this side says as a head, and as a machine
 	}{
-		{Oldest, Newest, ""},
-		{Newest, Newest + 1, ""},
-		{Newest + 1, Newest + 1, "upgrade this side"},
-		{0, Oldest - 1, "upgrade the other side"},
+		{Oldest, Newest, "", ""},
+		{Newest, Newest + 1, "", ""},
+		{Newest + 1, Newest + 1, "upgrade the head first", "upgrade the machine"},
+		{0, Oldest - 1, "upgrade the machine", "upgrade the head first"},
 	} {
-		err := speaks(&pb.Hello{Oldest: c.oldest, Newest: c.newest})
-		switch {
-		case c.says == "" && err != nil:
-			t.Errorf("versions %d to %d: %v", c.oldest, c.newest, err)
-		case c.says != "" && (errkind.Of(err) != errkind.Unsupported || !strings.Contains(err.Error(), c.says) || !refused(err)):
-			t.Errorf("versions %d to %d: got %v, want %q", c.oldest, c.newest, err, c.says)
+		for _, head := range []bool{true, false} {
+			says := c.at
+			if head {
+				says = c.atHead
+			}
+			s := newSession(Timing{}.filled(), "v5", time.Now, nil)
+			s.head = head
+			err := s.speaks(&pb.Hello{Oldest: c.oldest, Newest: c.newest, Build: "v7"})
+			switch {
+			case says == "" && err != nil:
+				t.Errorf("versions %d to %d: %v", c.oldest, c.newest, err)
+			case says != "" && (errkind.Of(err) != errkind.Unsupported || !strings.Contains(err.Error(), says) || !refused(err) ||
+				!strings.Contains(err.Error(), `"v7"`)):
+				t.Errorf("versions %d to %d, a head %v: got %v, want %q", c.oldest, c.newest, head, err, says)
+			}
 		}
+	}
+}
+
+// A build of a release later, as tests of upgrades make it, speaks its own version and the one before.
+func TestALaterBuild(t *testing.T) {
+	defer func(was string) { later = was }(later)
+	now := Speaks("")
+	if now.Oldest != Oldest || now.Newest != Newest || Ahead(now, now) != "" {
+		t.Errorf("this build speaks %v", now)
+	}
+	later = "1"
+	next := Speaks("")
+	later = "2"
+	after := Speaks("")
+	if next.Newest != Newest+1 || next.Oldest != Newest || after.Oldest != next.Newest || after.Newest != Newest+2 {
+		t.Errorf("later ones speak %v and %v", next, after)
+	}
+	if Together(now, next) != nil || Together(next, now) != nil || Together(next, after) != nil || Together(now, after) == nil ||
+		Together(after, now) == nil {
+		t.Error("each goes with the next, and not with the one after that")
+	}
+	if !strings.Contains(Ahead(now, next), "upgrade the head first") || Ahead(next, now) != "" {
+		t.Errorf("of a machine that is ahead: %q", Ahead(now, next))
 	}
 }
 

@@ -247,7 +247,11 @@ func (m *Member) once(ctx context.Context) (lasted time.Duration, err error) {
 		m.mu.Lock()
 		m.why = nil
 		m.mu.Unlock()
-		m.options.Log.Info("linked to the head", "head", m.options.Head, "build", s.other.Load().GetBuild())
+		other := s.other.Load()
+		m.options.Log.Info("linked to the head", "head", m.options.Head, "build", other.GetBuild())
+		if why := Ahead(&pb.Speaks{Newest: other.GetNewest()}, Speaks(m.options.Build)); why != "" {
+			m.options.Log.Warn(why)
+		}
 		return nil
 	})
 	m.note(cmp.Or(context.Cause(ctx), err)) // first, since whoever finds no link asks why

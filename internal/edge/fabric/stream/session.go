@@ -39,6 +39,7 @@ type session struct {
 	build  string
 	start  string // of this side, if it is a machine, and whether it maps users
 	maps   bool
+	head   bool // this side is one
 	// now is the clock that beats carry.
 	now   func() time.Time
 	queue *queue
@@ -109,7 +110,8 @@ func (s *session) send(p pipe, f *pb.Frame) error {
 
 // write sends the hello, and then messages as they come and beats between them.
 func (s *session) write(ctx context.Context, p pipe) error {
-	hello := &pb.Hello{Oldest: Oldest, Newest: Newest, Build: s.build, Start: s.start, MapsUsers: s.maps}
+	speaks := Speaks(s.build)
+	hello := &pb.Hello{Oldest: speaks.Oldest, Newest: speaks.Newest, Build: s.build, Start: s.start, MapsUsers: s.maps}
 	if err := s.send(p, &pb.Frame{Hello: hello, Beat: s.pulse.next(s.now())}); err != nil {
 		return err
 	}
@@ -205,7 +207,7 @@ func (s *session) greet(h *pb.Hello) error {
 	if h == nil {
 		return errkind.Errorf(errkind.Invalid, "the link begins without a hello: the other side is no Sluice")
 	}
-	if err := speaks(h); err != nil {
+	if err := s.speaks(h); err != nil {
 		return err
 	}
 	s.other.Store(&pb.Hello{Oldest: h.GetOldest(), Newest: h.GetNewest(), Build: plain(h.GetBuild()), Start: h.GetStart(),
@@ -228,17 +230,12 @@ func plain(build string) string {
 }
 
 // speaks says whether both sides have a version of links in common.
-func speaks(h *pb.Hello) error {
-	if h.GetOldest() <= Newest && Oldest <= h.GetNewest() {
-		return nil
+func (s *session) speaks(h *pb.Hello) error {
+	mine, other := Speaks(s.build), &pb.Speaks{Oldest: h.GetOldest(), Newest: h.GetNewest(), Build: h.GetBuild()}
+	if s.head {
+		return Together(mine, other)
 	}
-	older := "this side"
-	if h.GetNewest() < Oldest {
-		older = "the other side"
-	}
-	return errkind.Errorf(errkind.Unsupported, "the other side (build %q) speaks versions %d to %d of links, this one %d to %d: "+
-		"they are more than one release apart: upgrade %s, a release at a time",
-		plain(h.GetBuild()), h.GetOldest(), h.GetNewest(), Oldest, Newest, older)
+	return Together(other, mine)
 }
 
 // link is the session for people.

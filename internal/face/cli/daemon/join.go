@@ -126,7 +126,8 @@ func belong(ctx context.Context, o *Options, data string, single bool, measured 
 	if err = neverWhole(data); err != nil {
 		return nil, err
 	}
-	kept := membership.Options{Dir: filepath.Join(data, membershipDir), MapsUsers: !single, Measured: measured, Log: o.Log}
+	kept := membership.Options{Dir: filepath.Join(data, membershipDir), MapsUsers: !single, Build: o.Version, Measured: measured,
+		Log: o.Log}
 	if !authority.IsInvitation(o.Invitation) {
 		if m, err = membership.Open(kept); err == nil && o.Head != "" {
 			err = m.Move(o.Head)
