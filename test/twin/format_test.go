@@ -102,6 +102,13 @@ func olderFormats() []olderData {
 			},
 			chain: 93, cancel: []job.ID{"paused"}, every: 24 * time.Hour,
 		},
+		{ // the last without addresses of nodes and of members of gangs
+			dir: "testdata/format-9", format: "sluice data 9", written: time.Date(2026, 11, 30, 0, 48, 30, 0, time.UTC), jobs: 9,
+			want: map[job.ID]job.State{
+				"done": job.Finished, "d3": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused,
+			},
+			chain: 143, cancel: []job.ID{"paused"},
+		},
 	}
 }
 
@@ -183,7 +190,7 @@ func opens(t *testing.T, o olderData) {
 				t.Error(err)
 			}
 		}()
-		if data, err := os.ReadFile(filepath.Join(l.dir, "FORMAT")); err != nil || strings.Contains(string(data), o.format) {
+		if data, err := os.ReadFile(filepath.Join(l.dir, "FORMAT")); err != nil || strings.TrimSpace(string(data)) == o.format {
 			t.Errorf("the directory is still marked as the older version's: %q, %v", data, err)
 		}
 		ctx := context.Background()

@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/federation/search"
 	"sluice.dev/sluice/internal/core/filing"
+	"sluice.dev/sluice/internal/core/gang"
 	"sluice.dev/sluice/internal/core/gate"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
@@ -54,6 +55,10 @@ type Choice struct {
 	ZoneNames []job.ZoneID
 	// Places are where the nodes stand, in their order; none: nowhere that another does.
 	Places []Location
+	// Address at which other machines reach this one; empty: none does.
+	Address string
+	// Ports at which members of gangs may meet; zero, as in tapes of before there was a choice: they are told of none.
+	Ports gang.Ports
 	// Ends is the share of predictions of the ends of gaps, in parts per million, that may fail; 0, as in tapes of before there was a
 	// choice: none is made.
 	Ends int64
@@ -75,7 +80,7 @@ type Location struct{ Rack, Block string }
 func (c Choice) Config() (Config, error) {
 	negotiates, unknown := c.market()
 	rigid, unplanned := backfill.Named(cmp.Or(c.Rigid, backfill.Default))
-	if err := errors.Join(unknown, unplanned, c.counted(), c.searched()); err != nil {
+	if err := errors.Join(unknown, unplanned, c.counted(), c.searched(), c.met()); err != nil {
 		return Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
 	}
 	config := Config{Gate: gate.Config{Horizon: c.Horizon, External: c.Mechanism != Laminar, Archive: c.Archive}}
@@ -88,7 +93,7 @@ func (c Choice) Config() (Config, error) {
 		config.Gate.Zones = append(config.Gate.Zones, gate.Zone{ID: id})
 		config.Zones = append(config.Zones, zone.Config{
 			ID: id, Policy: c.Policy, Market: negotiates, Horizon: c.Horizon, Rigid: rigid, Starvation: c.Starvation, Ends: c.Ends,
-			Archive: c.Archive,
+			Archive: c.Archive, Ports: c.Ports,
 		})
 	}
 	for i := range nodes {
@@ -96,7 +101,7 @@ func (c Choice) Config() (Config, error) {
 		at.Nodes = append(at.Nodes, id)
 		config.Zones[i%zones].Own = append(config.Zones[i%zones].Own, id)
 		config.Nodes = append(config.Nodes, node.Config{ID: id, Number: i, Zone: at.ID, Horizon: c.Horizon, Airlock: c.Airlock,
-			Host: c.Memory, Fixed: c.Fixed})
+			Host: c.Memory, Fixed: c.Fixed, Address: c.Address})
 		config.Nodes[i].Host.Memory /= quantity.Amount(nodes)
 		if i < len(c.Places) {
 			n := &config.Nodes[i]
@@ -108,6 +113,14 @@ func (c Choice) Config() (Config, error) {
 
 // Laminar is the mechanism under which jobs look for places with tickets (core/federation/flow).
 const Laminar = "laminar"
+
+// met says what is wrong with where members of gangs are to meet.
+func (c Choice) met() error {
+	if c.Ports != (gang.Ports{}) && !c.Ports.Valid() {
+		return fmt.Errorf("gangs: ports %d-%d are no range of ports from 1024 to 65535", c.Ports.First, c.Ports.Last)
+	}
+	return nil
+}
 
 // searched says what is wrong with how tickets are to search.
 func (c Choice) searched() error {

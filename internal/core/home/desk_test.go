@@ -70,6 +70,7 @@ func (d *desk) Ends(*Job, *protocol.Claim, *job.Result, job.Range, *protocol.Out
 
 func (d *desk) Slices() int                        { return 0 }
 func (d *desk) Node(job.SliceID) job.NodeID        { return "" }
+func (d *desk) Address(job.SliceID) string         { return "" }
 func (d *desk) Memory(job.SliceID) quantity.Amount { return 0 }
 func (d *desk) Largest(*job.Spec) quantity.Amount  { return 0 }
 func (d *desk) Barred(job.SliceID) bool            { return d.barred }

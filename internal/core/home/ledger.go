@@ -5,6 +5,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/capture"
 	"sluice.dev/sluice/internal/core/filing"
+	"sluice.dev/sluice/internal/core/gang"
 	"sluice.dev/sluice/internal/core/home/claims"
 	"sluice.dev/sluice/internal/core/home/record"
 	"sluice.dev/sluice/internal/core/home/settle"
@@ -23,6 +24,8 @@ type Config struct {
 	Archive                      *filing.Config
 	Retry, AskTTL, Skew, Backoff time.Duration
 	MaxKills                     int
+	// Ports at which members of gangs may meet; zero: they are told of none.
+	Ports gang.Ports
 	// Trust is how declarations are compared with observations; nil where nobody bids.
 	Trust *trust.Settings
 	// Refill is how many credits of each slice are shared out in PurseTime.
@@ -52,8 +55,9 @@ func New(cfg Config, w Watcher, s Supply) *Ledger {
 	h := &Ledger{book: record.New(record.Config{
 		Self: cfg.Self, Archive: cfg.Archive, Retry: cfg.Retry, Refill: cfg.Refill, PurseTime: cfg.PurseTime,
 	}, w, s)}
-	h.claims = claims.New(claims.Config{Self: cfg.Self, Retry: cfg.Retry, AskTTL: cfg.AskTTL, Skew: cfg.Skew, Backoff: cfg.Backoff},
-		h.book, w, s)
+	h.claims = claims.New(claims.Config{
+		Self: cfg.Self, Retry: cfg.Retry, AskTTL: cfg.AskTTL, Skew: cfg.Skew, Backoff: cfg.Backoff, Ports: cfg.Ports,
+	}, h.book, w, s)
 	h.settle = settle.New(settle.Config{
 		Self: cfg.Self, Gates: cfg.Gates, Retry: cfg.Retry, Skew: cfg.Skew, Backoff: cfg.Backoff, MaxKills: cfg.MaxKills, Trust: cfg.Trust,
 	}, h.book, h.claims, w, s)

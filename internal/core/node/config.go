@@ -39,6 +39,8 @@ type Config struct {
 	Number int
 	// Rack and Block that it is in; empty: in none that another node is in. It reports them with each of its slices.
 	Rack, Block string
+	// Address at which other machines reach this one, which it reports likewise; empty: none does, or nobody knows.
+	Address string
 	// Horizon is how far ahead gaps are looked for and a lease may start. Default 1 h.
 	Horizon time.Duration
 	// GrantTTL is how long a hold stands by the node's own clock. Default 200 ms.
@@ -96,6 +98,7 @@ func (c Config) Validate() error {
 			problems = append(problems, errkind.Errorf(errkind.Invalid, format, args...))
 		}
 	}
+	problem(c.Address != "" && !protocol.SoundAddress(c.Address), "node: Address is %.80q; want a host's name or an IP", c.Address)
 	problem(c.ID == "", "node: ID is empty; give the node a name")
 	problem(c.Zone == "", "node: Zone is empty; name the zone the node belongs to")
 	for _, d := range []struct {

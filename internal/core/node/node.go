@@ -153,14 +153,14 @@ func (n *Node) send(out *protocol.Out, m protocol.Message) { n.record.Send(out, 
 
 var _ protocol.Actor = (*Node)(nil)
 
-// places fills in the configured location of the node's slices.
+// places fills in the configured location and address of the node's slices.
 func (c *Config) places(list []protocol.Slice) []protocol.Slice {
-	if c.Rack == "" && c.Block == "" {
+	if c.Rack == "" && c.Block == "" && c.Address == "" {
 		return list
 	}
 	list = slices.Clone(list)
 	for i := range list {
-		list[i].Rack, list[i].Block = c.Rack, c.Block
+		list[i].Rack, list[i].Block, list[i].Address = c.Rack, c.Block, c.Address
 	}
 	return list
 }

@@ -45,3 +45,17 @@ func MemberOf(members []Member, t job.Token) int {
 	}
 	return -1
 }
+
+// SoundAddress reports whether text may be the address of a machine, a host's name or an IP: it goes into environments of subjobs on other
+// machines, in lists that commas separate.
+func SoundAddress(text string) bool {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == ':', c == '.':
+		case (c == '-' || c == '_') && i > 0:
+		default:
+			return false
+		}
+	}
+	return text != "" && len(text) <= 253
+}

@@ -239,6 +239,10 @@ type Plan struct {
 	Option string
 	// Member of a gang over several nodes, from 0, of Members; Members is 0 for a subjob on one node.
 	Member, Members int
+	// Addresses of the members' machines, in order of member, and the Port at the first of them where they may meet. Both are in the claim
+	// that is sold, so that every member hears the same, however often it is told; none and 0: nobody says.
+	Addresses []string
+	Port      int
 }
 
 // Queue is a queue's settings.
@@ -273,6 +277,8 @@ type Slice struct {
 	Simulated, Shared bool
 	// Rack and Block that its node stands in, as its node is configured; empty: it shares none with any other.
 	Rack, Block string
+	// Address is where other machines reach that of its node, a host's name or an IP; empty: its node does not say.
+	Address string
 	// Host is the memory of its node's host, which all slices of the node share; 0: it is not counted. Bears is what of it a piece that
 	// begins in its first gap may have now, whatever runs beside it, in eighths of the slice's own memory.
 	Host, Bears quantity.Amount
@@ -284,7 +290,8 @@ const MostSlices = 1024
 
 // Sound reports whether what the slice says of itself can be.
 func (s *Slice) Sound() bool {
-	return s.Speed >= 0 && s.Host >= 0 && s.Bears >= 0 && !slices.ContainsFunc(s.Capacity[:], func(a quantity.Amount) bool { return a < 0 })
+	return s.Speed >= 0 && s.Host >= 0 && s.Bears >= 0 && (s.Address == "" || SoundAddress(s.Address)) &&
+		!slices.ContainsFunc(s.Capacity[:], func(a quantity.Amount) bool { return a < 0 })
 }
 
 // Offered is what a piece may need on the slice now: its capacity, as far as the host's memory bears that.

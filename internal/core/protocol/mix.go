@@ -13,6 +13,12 @@ func (p *Plan) Mix(h digest.Hash) digest.Hash {
 	if p.Member|p.Members != 0 { // as it was before there were members
 		h = h.Int(int64(p.Member), int64(p.Members))
 	}
+	if p.Port != 0 { // as it was before members were told where they are
+		h = h.Int(int64(p.Port))
+		for _, a := range p.Addresses {
+			h = h.Text(a)
+		}
+	}
 	return h
 }
 

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/federation/search"
 	"sluice.dev/sluice/internal/core/filing"
 	"sluice.dev/sluice/internal/core/forecast"
+	"sluice.dev/sluice/internal/core/gang"
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/home/view"
 	"sluice.dev/sluice/internal/core/job"
@@ -65,6 +66,8 @@ type Config struct {
 	// MaxKills is how many waves of subjobs in a row may be ended from outside before the job is Failed; no less than its own
 	// maxFailures. Default 30.
 	MaxKills int
+	// Ports at which members of gangs over several nodes may meet; zero: they are told of none, as where nothing runs.
+	Ports gang.Ports
 }
 
 func (c Config) withDefaults() Config {
@@ -93,7 +96,7 @@ func (c Config) withDefaults() Config {
 func (c Config) ledger(self protocol.Address) home.Config {
 	to := home.Config{
 		Self: self, Gates: c.Gates, Archive: c.Archive, Retry: c.Retry, AskTTL: c.AskTTL, Skew: c.Skew, Backoff: c.Backoff,
-		MaxKills: c.MaxKills,
+		MaxKills: c.MaxKills, Ports: c.Ports,
 	}
 	if m := c.Market; m != nil {
 		trust := m.Trust()

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/gang"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 )
@@ -94,6 +95,49 @@ func TestAGangIsAskedOfOneNodeAfterTheOther(t *testing.T) {
 	if w.count(protocol.Claimed) != 1 || w.count(protocol.Committed) != 1 || w.count(protocol.OutputPublished) != 3 {
 		t.Errorf("%d claims, %d commits, %d outputs are published", w.count(protocol.Claimed), w.count(protocol.Committed),
 			w.count(protocol.OutputPublished))
+	}
+}
+
+// TestMembersHearTheSameOfEachOther, though the zone comes up again meanwhile, and a machine has another address by then: what they are
+// told is in the claim.
+func TestMembersHearTheSameOfEachOther(t *testing.T) {
+	w, _ := newTroupe(t)
+	w.config.Ports = gang.Ports{First: 5000, Last: 5009}
+	w.z = w.make()
+	for i, s := range w.slices {
+		s.view.Address = fmt.Sprint("10.0.0.", i)
+	}
+	told, late := map[job.Token][]string{}, true
+	w.lose = func(m *protocol.Message) bool {
+		if m.Kind != protocol.Redeem || m.To.ID == "n2" && late {
+			return m.Kind == protocol.Redeem
+		}
+		p := m.Body.(*protocol.Work).Plan
+		told[m.Token] = append(told[m.Token], fmt.Sprint(p.Addresses, p.Port))
+		return false
+	}
+	w.submit(trio(t))
+	for w.count(protocol.Claimed) == 0 {
+		w.tick()
+	}
+	w.slices[1].view.Address = "10.0.0.99"
+	w.restart()
+	late = false
+	w.until(5 * time.Minute)
+	finished(t, w, "trio")
+	addresses := []string{"10.0.0.0", "10.0.0.1", "10.0.0.2"}
+	for i := range w.facts {
+		sale, ok := w.facts[i].Body.(*protocol.Sale)
+		if !ok {
+			continue
+		}
+		for _, m := range sale.Members {
+			want := fmt.Sprint(addresses, w.config.Ports.Of(w.facts[i].Token))
+			if len(told[m.Token]) == 0 || slices.ContainsFunc(told[m.Token], func(said string) bool { return said != want }) {
+				t.Errorf("of claim %v node %s is told %q, want %s", w.facts[i].Token, m.Node, told[m.Token], want)
+			}
+		}
+		addresses[1] = "10.0.0.99" // of the next claim
 	}
 }
 

@@ -147,6 +147,13 @@ func (z *fleet) Node(id job.SliceID) job.NodeID {
 	return ""
 }
 
+func (z *fleet) Address(id job.SliceID) string {
+	if s := z.sites.FindOffered(id); s != nil {
+		return s.View().Slice.Address
+	}
+	return ""
+}
+
 func (z *fleet) Memory(id job.SliceID) quantity.Amount {
 	if s := z.sites.Find(id); s != nil {
 		return s.Memory()

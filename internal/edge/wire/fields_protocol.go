@@ -34,6 +34,8 @@ func planFields(c *coder.Coder, p *protocol.Plan) {
 	coder.Signed(c, 7, &p.Extended)
 	coder.Signed(c, 8, &p.Member)
 	coder.Signed(c, 9, &p.Members)
+	coder.Texts(c, 10, &p.Addresses)
+	coder.Signed(c, 11, &p.Port)
 }
 
 func peakFields(c *coder.Coder, p *trp.Peak) {
@@ -119,6 +121,7 @@ func sliceFields(c *coder.Coder, s *protocol.Slice) {
 	coder.Text(c, 10, &s.Block)
 	coder.Signed(c, 11, &s.Host)
 	coder.Signed(c, 12, &s.Bears)
+	coder.Text(c, 13, &s.Address)
 }
 
 func foundFields(c *coder.Coder, f *protocol.Found) {

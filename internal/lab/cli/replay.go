@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/filing"
+	"sluice.dev/sluice/internal/core/gang"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/joint"
 	"sluice.dev/sluice/internal/core/market/auction"
@@ -87,6 +88,8 @@ func (a *app) replay(dir, boot string) (err error) {
 		Airlock                                 airlock.Config
 		Memory                                  joint.Config
 		Fixed                                   bool
+		Address                                 string
+		Ports                                   gang.Ports
 	}
 	if err = json.Unmarshal(h.Config, &shown); err != nil {
 		return errkind.Errorf(errkind.Invalid, "tape %s: its configuration can't be read: %w", boot, err)
@@ -105,6 +108,7 @@ func (a *app) replay(dir, boot string) (err error) {
 		Starvation: shown.Starve, Horizon: horizon, Node: job.NodeID(shown.Node),
 		Archive: shown.Archive, Ends: shown.Ends, Zones: shown.Zones, ZoneNames: shown.ZoneNames, Nodes: shown.Nodes, Places: shown.Places,
 		Flow: shown.Flow, Capacities: shown.Capacities, Airlock: shown.Airlock, Memory: shown.Memory, Fixed: shown.Fixed,
+		Address: shown.Address, Ports: shown.Ports,
 	}.Config()
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package claims
 import (
 	"time"
 
+	"sluice.dev/sluice/internal/core/gang"
 	"sluice.dev/sluice/internal/core/home/backoff"
 	"sluice.dev/sluice/internal/core/home/record"
 	"sluice.dev/sluice/internal/core/home/standing"
@@ -15,12 +16,16 @@ import (
 type Config struct {
 	Self                         protocol.Address
 	Retry, AskTTL, Skew, Backoff time.Duration
+	// Ports at which members of gangs may meet; zero: they are told of none.
+	Ports gang.Ports
 }
 
 // Supply is what a Claimer asks the owner of the slices.
 type Supply interface {
 	// Node that offers a slice; nothing if none does.
 	Node(id job.SliceID) job.NodeID
+	// Address of that node's machine, as it says; nothing if it says none.
+	Address(id job.SliceID) string
 }
 
 // Claimer sells what jobs have won. Invariant: an unanswered ask counts as taken of its job and its queue until it is removed, and a claim

@@ -147,3 +147,4 @@ func (quiet) Sold(*record.Job, *protocol.Claim)                    {}
 func (quiet) Freed(*record.Job, *protocol.Claim, quantity.Instant) {}
 func (quiet) Slices() int                                          { return 1 }
 func (quiet) Node(job.SliceID) job.NodeID                          { return "n" }
+func (quiet) Address(job.SliceID) string                           { return "" }

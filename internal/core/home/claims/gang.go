@@ -28,6 +28,20 @@ func (d *Claimer) Prepared(in *protocol.Message, g *protocol.Grant, now quantity
 	return true
 }
 
+// meet says in a sale to several nodes where its members find each other.
+func (d *Claimer) meet(sold *protocol.Sale) {
+	if d.cfg.Ports == (gang.Ports{}) {
+		return
+	}
+	var nodes []job.NodeID
+	var said []string
+	for i := range sold.Members {
+		first, _ := protocol.Part(sold.Slice, sold.Also, sold.Members, i)
+		nodes, said = append(nodes, sold.Members[i].Node), append(said, d.supply.Address(first))
+	}
+	sold.Plan.Addresses, sold.Plan.Port = gang.Addresses(nodes, said), d.cfg.Ports.Of(sold.Members[0].Token)
+}
+
 // Abort gives up nodes' holds for an ask that comes to nothing. Holds of nodes that miss the message lapse.
 func (d *Claimer) Abort(a *Ask, out *protocol.Out) {
 	if a.holds == nil {

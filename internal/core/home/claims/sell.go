@@ -75,6 +75,7 @@ func (d *Claimer) sell(now quantity.Instant, a *Ask, token job.Token, held bool,
 	case a.holds != nil:
 		sold.Members = a.holds.Members()
 		token, sold.Node = sold.Members[0].Token, sold.Members[0].Node
+		d.meet(&sold)
 	case sold.Node == "":
 		sold.Node = d.supply.Node(a.Slice)
 	}

@@ -267,6 +267,7 @@ func (quiet) Began(*record.Job, quantity.Instant)                               
 func (quiet) Ends(*record.Job, *protocol.Claim, *job.Result, job.Range, *protocol.Out) {}
 func (quiet) Slices() int                                                              { return 0 }
 func (quiet) Node(job.SliceID) job.NodeID                                              { return "" }
+func (quiet) Address(job.SliceID) string                                               { return "" }
 func (quiet) Memory(job.SliceID) quantity.Amount                                       { return 0 }
 func (quiet) Largest(*job.Spec) quantity.Amount                                        { return 0 }
 func (quiet) Barred(job.SliceID) bool                                                  { return false }

@@ -15,10 +15,11 @@ import (
 )
 
 // Oldest and Newest are the versions of links that this build speaks. A version is the frames and the encoding of the messages in them
-// (wire.MessageVersion). A build speaks its own and the one before, so that a cluster can be upgraded machine by machine.
+// (wire.MessageVersion). A build speaks its own and the one before, so that a cluster can be upgraded machine by machine. In version 2
+// slices have the addresses of their machines, and members of gangs those of the others.
 const (
 	Oldest = 1
-	Newest = 1
+	Newest = 2
 )
 
 // MaxFrame bounds a received frame, in bytes. The largest message is a job with its environment, which the API bounds at 4 MiB.

@@ -49,13 +49,14 @@ type session struct {
 	since time.Time
 	pulse pulse
 	other atomic.Pointer[pb.Hello] // nil before it was heard
+	heard chan struct{}            // closed then
 
 	sent, received, forged, out, in atomic.Uint64
 	sending                         atomic.Int64 // when the frame that is being sent was begun, in ns since the session began; 0: none is
 }
 
 func newSession(t Timing, build string, now func() time.Time, take func(protocol.Message) bool) *session {
-	s := &session{timing: t, build: build, now: now, queue: newQueue(), take: take, since: time.Now()}
+	s := &session{timing: t, build: build, now: now, queue: newQueue(), take: take, since: time.Now(), heard: make(chan struct{})}
 	s.pulse.frame(s.since)
 	return s
 }
@@ -108,7 +109,7 @@ func (s *session) send(p pipe, f *pb.Frame) error {
 	return nil
 }
 
-// write sends the hello, and then messages as they come and beats between them.
+// write sends the hello, once it has that of the other side messages as they come, and beats between them.
 func (s *session) write(ctx context.Context, p pipe) error {
 	speaks := Speaks(s.build)
 	hello := &pb.Hello{Oldest: speaks.Oldest, Newest: speaks.Newest, Build: s.build, Start: s.start, MapsUsers: s.maps}
@@ -118,6 +119,8 @@ func (s *session) write(ctx context.Context, p pipe) error {
 	beat := time.NewTicker(s.timing.Beat)
 	defer beat.Stop()
 	var waiting []protocol.Message
+	var ready chan struct{} // nil until it is known which version the other side reads
+	heard := s.heard
 	for {
 		f := &pb.Frame{}
 		select {
@@ -125,7 +128,9 @@ func (s *session) write(ctx context.Context, p pipe) error {
 			return context.Cause(ctx)
 		case <-beat.C:
 			f.Beat = s.pulse.next(s.now())
-		case <-s.queue.ready:
+		case <-heard:
+			heard, ready = nil, s.queue.ready
+		case <-ready:
 			waiting = s.queue.take(waiting)
 		}
 		for f.Beat != nil || len(waiting) > 0 {
@@ -151,7 +156,11 @@ func (s *session) write(ctx context.Context, p pipe) error {
 func (s *session) fill(f *pb.Frame, waiting []protocol.Message) (n int) {
 	size := 0
 	for n < len(waiting) && size < fullFrame {
-		encoded := wire.AppendMessage(nil, &waiting[n])
+		m := waiting[n]
+		if s.other.Load().GetNewest() < Newest {
+			m = before(m)
+		}
+		encoded := wire.AppendMessage(nil, &m)
 		n++
 		if len(encoded) > mostMessage {
 			s.queue.drop()
@@ -212,6 +221,7 @@ func (s *session) greet(h *pb.Hello) error {
 	}
 	s.other.Store(&pb.Hello{Oldest: h.GetOldest(), Newest: h.GetNewest(), Build: plain(h.GetBuild()), Start: h.GetStart(),
 		MapsUsers: h.GetMapsUsers()})
+	close(s.heard)
 	return nil
 }
 

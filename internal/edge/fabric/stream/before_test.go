@@ -1,0 +1,47 @@
+package stream
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/wire"
+)
+
+// TestALinkToTheBuildBefore: it is told all but addresses, which it can't read; who said the message keeps them.
+func TestALinkToTheBuildBefore(t *testing.T) {
+	slice := protocol.Slice{ID: "m/gpu0", Rack: "r", Address: "10.0.0.7"}
+	plan := protocol.Plan{Member: 1, Members: 2, Addresses: []string{"10.0.0.7", "10.0.0.8"}, Port: 29400}
+	bare := slice
+	bare.Address = ""
+	for _, c := range []struct{ is, want protocol.Message }{
+		{protocol.Message{Kind: protocol.Offer, Body: &protocol.SliceView{Slice: slice, Node: "m"}},
+			protocol.Message{Kind: protocol.Offer, Body: &protocol.SliceView{Slice: bare, Node: "m"}}},
+		{protocol.Message{Kind: protocol.Inventory, Body: &protocol.Stock{Slices: []protocol.Slice{slice}}},
+			protocol.Message{Kind: protocol.Inventory, Body: &protocol.Stock{Slices: []protocol.Slice{bare}}}},
+		{protocol.Message{Kind: protocol.Redeem, Body: &protocol.Work{Placement: protocol.Placement{Plan: plan}}},
+			protocol.Message{Kind: protocol.Redeem, Body: &protocol.Work{Placement: protocol.Placement{
+				Plan: protocol.Plan{Member: 1, Members: 2}}}}},
+		{protocol.Message{Kind: protocol.Tick}, protocol.Message{Kind: protocol.Tick}},
+	} {
+		for newest, want := range map[uint32]*protocol.Message{1: &c.want, 2: &c.is, 3: &c.is} {
+			s := newSession(Timing{}.filled(), "", time.Now, nil)
+			if err := s.greet(&pb.Hello{Oldest: 1, Newest: newest}); err != nil {
+				t.Fatal(err)
+			}
+			f := &pb.Frame{}
+			if n := s.fill(f, []protocol.Message{c.is}); n != 1 || len(f.Messages) != 1 {
+				t.Fatalf("%d of one message went into the frame", n)
+			}
+			got, err := wire.DecodeMessage(f.Messages[0])
+			if err != nil || !reflect.DeepEqual(&got, want) {
+				t.Errorf("to version %d: %+v, %v; want %+v", newest, got.Body, err, want.Body)
+			}
+		}
+	}
+	if slice.Address == "" || plan.Port == 0 {
+		t.Error("what was said has changed")
+	}
+}
