@@ -139,8 +139,12 @@ type Node struct {
 	// The build of its machine.
 	Build string `protobuf:"bytes,10,opt,name=build,proto3" json:"build,omitempty"`
 	// How many slices it has offered, and how many of them are idle or running.
-	Slices        int32 `protobuf:"varint,11,opt,name=slices,proto3" json:"slices,omitempty"`
-	Usable        int32 `protobuf:"varint,12,opt,name=usable,proto3" json:"usable,omitempty"`
+	Slices int32 `protobuf:"varint,11,opt,name=slices,proto3" json:"slices,omitempty"`
+	Usable int32 `protobuf:"varint,12,opt,name=usable,proto3" json:"usable,omitempty"`
+	// Where it stands, and where other machines reach it, as it has said with its slices; empty where it has said none.
+	Rack          string `protobuf:"bytes,13,opt,name=rack,proto3" json:"rack,omitempty"`
+	Block         string `protobuf:"bytes,14,opt,name=block,proto3" json:"block,omitempty"`
+	Address       string `protobuf:"bytes,15,opt,name=address,proto3" json:"address,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -257,6 +261,27 @@ func (x *Node) GetUsable() int32 {
 		return x.Usable
 	}
 	return 0
+}
+
+func (x *Node) GetRack() string {
+	if x != nil {
+		return x.Rack
+	}
+	return ""
+}
+
+func (x *Node) GetBlock() string {
+	if x != nil {
+		return x.Block
+	}
+	return ""
+}
+
+func (x *Node) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
 }
 
 type CreateTokenRequest struct {
@@ -455,7 +480,7 @@ const file_sluice_v1alpha1_node_proto_rawDesc = "" +
 	"\x11ListNodesResponse\x12+\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x15.sluice.v1alpha1.NodeR\x05nodes\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\bR\x04head\x12\x18\n" +
-	"\aremoved\x18\x03 \x01(\x05R\aremoved\"\x99\x03\n" +
+	"\aremoved\x18\x03 \x01(\x05R\aremoved\"\xdd\x03\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03own\x18\x02 \x01(\bR\x03own\x12\x0e\n" +
@@ -470,7 +495,10 @@ const file_sluice_v1alpha1_node_proto_rawDesc = "" +
 	"\x05build\x18\n" +
 	" \x01(\tR\x05build\x12\x16\n" +
 	"\x06slices\x18\v \x01(\x05R\x06slices\x12\x16\n" +
-	"\x06usable\x18\f \x01(\x05R\x06usable\"U\n" +
+	"\x06usable\x18\f \x01(\x05R\x06usable\x12\x12\n" +
+	"\x04rack\x18\r \x01(\tR\x04rack\x12\x14\n" +
+	"\x05block\x18\x0e \x01(\tR\x05block\x12\x18\n" +
+	"\aaddress\x18\x0f \x01(\tR\aaddress\"U\n" +
 	"\x12CreateTokenRequest\x12+\n" +
 	"\x03for\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03for\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"?\n" +

@@ -2,12 +2,15 @@ package config
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/ends"
 	"sluice.dev/sluice/internal/core/federation/flow"
 	"sluice.dev/sluice/internal/core/forecast"
+	"sluice.dev/sluice/internal/core/gang"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/auction"
 	"sluice.dev/sluice/internal/core/market/starvation"
@@ -39,6 +42,8 @@ type Daemon struct {
 	ZoneNames []job.ZoneID
 	// Places are the nodes' locations, if the file has them.
 	Places []arrangement.Location
+	// Ports at which members of gangs may meet; zero if the file does not say.
+	Ports gang.Ports
 	// Airlock is what is done where memory runs out.
 	Airlock Airlock
 	// Store is where work directories, outputs and checkpoints lie, as `sluice store --store` takes it; empty: only work directories, in
@@ -53,14 +58,15 @@ const MostEnds = forecast.One * 9 / 10
 
 // ParseDaemon reads the daemon's file: {policy, queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, flow: {...},
 // starve: {...}, subjobs: {...}, ends: {risk}, retention: {age, jobs}, airlock: {...}, store: KIND:WHERE, zones (how many, or their
-// names), nodes (how many, or [{count, rack, block}])}. Of a queue only name is needed; weight is 1 if left out, and no cap, limit, bound
-// or user is set. Market and Subjobs say what they may hold. It is as strict as ParseJob, and its error alike.
+// names), nodes (how many, or [{count, rack, block}]), gangs: {ports: FIRST-LAST}}. Of a queue only name is needed; weight is 1 if left
+// out, and no cap, limit, bound or user is set. Market and Subjobs say what they may hold. It is as strict as ParseJob, and its error
+// alike.
 func ParseDaemon(name string, data []byte) (Daemon, error) {
 	c := strict.New(name, false)
 	d := Daemon{Ends: ends.DefaultTheta}
 	for _, doc := range c.Documents(data, 1) {
 		top := c.Root(doc, nil).Object("policy", "queues", "market", "flow", "starve", "subjobs", "ends", "retention", "zones", "nodes",
-			"airlock", "store")
+			"gangs", "airlock", "store")
 		d.Policy = top.Get("policy").Text("a policy such as shortest", "")
 		d.Queues = QueuesOf(top.Get("queues"))
 		if top.Has("market") {
@@ -75,6 +81,7 @@ func ParseDaemon(name string, data []byte) (Daemon, error) {
 		d.Subjobs = subjobsOf(top.Get("subjobs"))
 		d.Ends = top.Get("ends").Object("risk|theta").Get("risk").Fraction(forecast.One, 0, MostEnds, ends.DefaultTheta)
 		d.Retention = retentionOf(top.Get("retention"))
+		d.Ports = portsOf(top.Get("gangs").Object("ports").Get("ports"))
 		d.Airlock = AirlockOf(top.Get("airlock"))
 		d.Store = top.Get("store").Text("a store such as path:/mnt/shared/sluice", "")
 		d.Zones, d.ZoneNames = zonesOf(top.Get("zones"))
@@ -125,6 +132,24 @@ func nodesOf(v strict.Value) (n int, places []arrangement.Location) {
 		return 0, nil
 	}
 	return len(places), places
+}
+
+// portsOf reads the range of ports at which members of gangs may meet.
+func portsOf(v strict.Value) gang.Ports {
+	const want = "a range of ports such as 29400-30399"
+	found, text := v.Count(), v.Text(want, "")
+	if !v.Given() || v.Count() != found {
+		return gang.Ports{}
+	}
+	first, last, _ := strings.Cut(text, "-")
+	from, errFirst := strconv.Atoi(first)
+	to, errLast := strconv.Atoi(last)
+	p := gang.Ports{First: from, Last: to}
+	if errFirst != nil || errLast != nil || !p.Valid() {
+		v.Wrong("is %.40q; want %s, within 1024 and 65535", text, want)
+		return gang.Ports{}
+	}
+	return p
 }
 
 // QueuesOf reads a list of queues, each name once, as in the daemon's file.

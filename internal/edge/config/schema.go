@@ -177,8 +177,8 @@ func rigidForm() strict.Form {
 			Doc: "How far these may lie apart: on one node, " +
 				"or on nodes of one rack, one block, the zone, or, where the zone is too small, several zones (cluster). " +
 				"They are placed as close together as they can be at all; " +
-				"the command runs once on each node, told by $SLUICE_MEMBER which one it is of $SLUICE_MEMBERS, " +
-				"and the output of each is kept."},
+				"the command runs once on each node, told by $SLUICE_MEMBER which one it is of $SLUICE_MEMBERS " +
+				"and by $SLUICE_RENDEZVOUS where they may meet, and the output of each is kept."},
 		strict.Field{Key: "maxWait", Old: "patience", Form: strict.ALength(time.Millisecond, MaxTime, 0), Unset: "none: the job waits",
 			Example: "1s", Doc: "How long the job looks for a place at most: after that it is worth nothing, and EXPIRED. Only under " +
 				"mechanism laminar, and on one slice."},

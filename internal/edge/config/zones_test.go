@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sluice.dev/sluice/internal/core/arrangement"
+	"sluice.dev/sluice/internal/core/gang"
 	"sluice.dev/sluice/internal/core/job"
 )
 
@@ -32,7 +33,18 @@ func TestZonesAndNodes(t *testing.T) {
 	if d, err := ParseDaemon("sluice.yml", []byte(text)); err != nil || d.Nodes != 4 || !slices.Equal(d.Places, places) {
 		t.Errorf("%q: %d nodes, %v, %v; want %v", text, d.Nodes, d.Places, err, places)
 	}
+	for text, want := range map[string]gang.Ports{
+		"queues: []": {}, "gangs: {}": {}, "gangs: {ports: 4000-4001}": {First: 4000, Last: 4001},
+	} {
+		if d, err := ParseDaemon("sluice.yml", []byte(text)); err != nil || d.Ports != want {
+			t.Errorf("%q: ports %+v, %v; want %+v", text, d.Ports, err, want)
+		}
+	}
 	for text, want := range map[string]string{
+		"gangs: {ports: 4000}":             "gangs.ports",
+		"gangs: {ports: 80-90}":            "within 1024 and 65535",
+		"gangs: {ports: 5000-4000}":        "29400-30399",
+		"gangs: {port: 5000-6000}":         "port",
 		"nodes: []":                        "are 0",
 		"nodes: [{rack: R 1}]":             "nodes[0].rack",
 		"nodes: [{count: 1024}, {row: r}]": "row",

@@ -83,6 +83,7 @@ type Membership struct {
 	cert  *x509.Certificate
 	why   error // the last renewal failed for this
 	dirty bool  // the file has not the last certificate
+	local net.IP
 }
 
 // Join makes the machine a member of a cluster, and keeps that. It may be called again with the same token and name whatever became of an
@@ -181,11 +182,12 @@ func (id identity) join(ctx context.Context, key *ecdsa.PrivateKey, i authority.
 		return nil, err
 	}
 	var answer *connect.Response[pb.JoinResponse]
-	err = ask(ctx, id.Head, i.TLS(now), func(ctx context.Context, c sluicev1alpha1connect.ClusterServiceClient) (err error) {
+	join := func(ctx context.Context, c sluicev1alpha1connect.ClusterServiceClient) (err error) {
 		answer, err = c.Join(ctx, connect.NewRequest(&pb.JoinRequest{Secret: i.Secret(), Name: string(id.Name), Request: request,
 			Speaks: stream.Speaks(build)}))
 		return err
-	})
+	}
+	err = ask(ctx, id.Head, i.TLS(now), func(net.Conn) {}, join)
 	if err != nil {
 		return nil, fmt.Errorf("join as machine %s: %w", id.Name, err)
 	}
@@ -204,15 +206,22 @@ func (id identity) with(m *pb.JoinResponse) (*identity, *x509.Certificate, error
 	return &id, cert, nil
 }
 
-// ask makes one call to a head, by a connection of its own.
-func ask(ctx context.Context, head string, config *tls.Config,
+// ask makes one call to a head, by a connection of its own, which dialed sees.
+func ask(ctx context.Context, head string, config *tls.Config, dialed func(net.Conn),
 	call func(context.Context, sluicev1alpha1connect.ClusterServiceClient) error) error {
 	ctx, end := context.WithTimeout(ctx, askFor)
 	defer end()
+	dial := (&net.Dialer{Timeout: dialFor}).DialContext
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, TLSHandshakeTimeout: dialFor,
 		IdleConnTimeout: dialFor, // a call that was given up may be let go of later
-		DialContext:     (&net.Dialer{Timeout: dialFor}).DialContext,
+		DialContext: func(ctx context.Context, network, at string) (net.Conn, error) {
+			c, err := dial(ctx, network, at)
+			if err == nil {
+				dialed(c)
+			}
+			return c, err
+		},
 	}
 	defer transport.CloseIdleConnections()
 	client := sluicev1alpha1connect.NewClusterServiceClient(&http.Client{Transport: transport}, "https://"+head, connect.WithGRPC(),
@@ -345,7 +354,21 @@ func (m *Membership) ask(ctx context.Context, call func(context.Context, sluicev
 	if err != nil {
 		return err
 	}
-	return ask(ctx, m.Head(), config, call)
+	return ask(ctx, m.Head(), config, func(c net.Conn) {
+		if at, is := c.LocalAddr().(*net.TCPAddr); is {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.local = at.IP
+		}
+	}, call)
+}
+
+// Local is the address that this machine had at the last call to its head; nil: it has never called. Others may reach it there, unless it
+// is a loopback's, or of a network of its own.
+func (m *Membership) Local() net.IP {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.local
 }
 
 // renew gets the next certificate, and keeps it. One that can't be kept is used all the same, and the next call only tries to keep it.
@@ -404,6 +427,8 @@ type lastSettings struct {
 	Settings []byte `json:"settings"`
 	// Ahead is by how much the head's clock was ahead of this machine's; nil: an earlier build has written it.
 	Ahead *time.Duration `json:"ahead,omitempty"`
+	// Local is the address that this machine had then.
+	Local net.IP `json:"local,omitempty"`
 }
 
 // Settings asks the head for those of this machine's node, and keeps them. While it can't be reached the last ones are good. Errors: what
@@ -417,7 +442,7 @@ func (m *Membership) Settings(ctx context.Context) (Settings, error) {
 	}
 	data, err := proto.Marshal(is)
 	if err == nil {
-		err = writeFile(path, lastSettings{Version: fileVersion, Settings: data, Ahead: &ahead})
+		err = writeFile(path, lastSettings{Version: fileVersion, Settings: data, Ahead: &ahead, Local: m.Local()})
 	}
 	if err != nil {
 		return Settings{}, fmt.Errorf("keep the settings of this machine's node: %w", err)
@@ -503,5 +528,10 @@ func (m *Membership) settingsOf(path string, why error) (Settings, error) {
 		m.options.Measured(m.options.Now().Add(*last.Ahead), 0)
 	}
 	m.options.Log.Warn("the head can't be asked for the settings of this machine's node, and the last ones are used", "why", why)
+	m.mu.Lock()
+	if m.local == nil {
+		m.local = last.Local
+	}
+	m.mu.Unlock()
 	return m.fit(&is)
 }

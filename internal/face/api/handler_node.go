@@ -70,6 +70,8 @@ func (h *nodeHandler) ListNodes(ctx context.Context, _ *connect.Request[pb.ListN
 			continue
 		}
 		n.Slices++
+		at := &list[i].Slice
+		n.Rack, n.Block, n.Address = at.Rack, at.Block, at.Address
 		if s := list[i].State; s == "idle" || s == "running" {
 			n.Usable++
 		} else if n.Up && n.Why == "" {

@@ -76,8 +76,9 @@ func asks(t *testing.T, service api.Service, m *machines, in string, atTerminal 
 // clustered is a head of two machines, one of which is away.
 func clustered() (*apitest.Fake, *machines) {
 	f := apitest.New()
-	f.SliceList = append(f.SliceList, status.Slice{Slice: protocol.Slice{ID: "m1/gpu0"}, Node: "m1", State: "idle"},
-		status.Slice{Slice: protocol.Slice{ID: "m1/gpu1"}, Node: "m1", State: "reserved",
+	f.SliceList = append(f.SliceList, status.Slice{Slice: protocol.Slice{ID: "m1/gpu0", Rack: "r1", Block: "b1", Address: "10.0.0.7"},
+		Node: "m1", State: "idle"},
+		status.Slice{Slice: protocol.Slice{ID: "m1/gpu1", Rack: "r1", Block: "b1", Address: "10.0.0.7"}, Node: "m1", State: "reserved",
 			Reservations: []protocol.Reservation{{ID: 5, Kind: protocol.ForDrain, Slice: "m1/gpu1"}, {ID: 6, Kind: protocol.ForOwner}}},
 		status.Slice{Slice: protocol.Slice{ID: "m2/gpu0"}, Node: "m2", State: "unconfirmed", Reason: "away"},
 		status.Slice{Slice: protocol.Slice{ID: "m9/gpu0"}, Node: "m9", State: "idle"})
@@ -94,8 +95,8 @@ func TestNodesAreListed(t *testing.T) {
 	f, m := clustered()
 	out, errs, code := asks(t, f, m, "", false, "nodes", "-o", "wide")
 	want := []string{
-		"NODE  STATE  SLICES  USABLE  BUILD  JOINED    HEARD     CLOCK   RTT    WHY",
-		"m1    ready  2       1       0.1.0",
+		"NODE  STATE  SLICES  USABLE  ADDRESS   RACK  BLOCK  BUILD  JOINED    HEARD     CLOCK   RTT    WHY",
+		"m1    ready  2       1       10.0.0.7  r1    b1     0.1.0",
 		"-1.5ms  320µs",
 		"m2    away   1       0",
 		"nothing was heard for too long",

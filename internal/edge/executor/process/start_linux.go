@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor"
@@ -178,7 +180,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 	if option != nil {
 		own = slices.Concat(own, option.Env) // of two entries of one name the last counts
 	}
-	l.Env = environment(own, &l, r.dir, memory, strings.Join(devices, ","))
+	l.Env = append(environment(own, &l, r.dir, memory, strings.Join(devices, ",")), rendezvous(own, &w.Plan)...)
 	if option != nil {
 		l.Env = append(l.Env, "SLUICE_OPTION="+option.Name)
 	}
@@ -217,6 +219,23 @@ func environment(own []string, l *shim.Lease, dir shim.Dir, memory quantity.Amou
 	}
 	if l.Resume != "" {
 		env = append(env, "SLUICE_RESUME_DIR="+l.Resume)
+	}
+	return env
+}
+
+// rendezvous is what a member of a gang is told of where the others are: in the contract's variables, and in those that torch reads by
+// itself, unless the job gives these.
+func rendezvous(own []string, p *protocol.Plan) (env []string) {
+	if p.Port == 0 || len(p.Addresses) == 0 {
+		return nil
+	}
+	first, port := p.Addresses[0], strconv.Itoa(p.Port)
+	env = []string{"SLUICE_MEMBER_ADDRESSES=" + strings.Join(p.Addresses, ","), "SLUICE_RENDEZVOUS=" + net.JoinHostPort(first, port)}
+	for _, e := range []string{"MASTER_ADDR=" + first, "MASTER_PORT=" + port} {
+		name, _, _ := strings.Cut(e, "=")
+		if !slices.ContainsFunc(own, func(o string) bool { return strings.HasPrefix(o, name+"=") }) {
+			env = append(env, e)
+		}
 	}
 	return env
 }

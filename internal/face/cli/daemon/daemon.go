@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/arrangement"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/federation/flow"
+	"sluice.dev/sluice/internal/core/gang"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/joint"
 	policies "sluice.dev/sluice/internal/core/policy/all"
@@ -205,7 +207,7 @@ func actorConfig(o Options, name job.NodeID) (arrangement.Config, error) {
 		Policy: p, Mechanism: o.Mechanism, Market: o.File.Market, Flow: o.File.Flow, Capacities: o.capacities, Rigid: o.Rigid,
 		Starvation: o.File.Starvation, Horizon: o.Horizon, Node: name,
 		Zones: o.File.Zones, ZoneNames: o.File.ZoneNames, Nodes: o.File.Nodes, Places: o.File.Places, Ends: o.File.Ends, Archive: &o.Hot,
-		Airlock: o.File.Airlock.Lines, Memory: o.memory,
+		Airlock: o.File.Airlock.Lines, Memory: o.memory, Address: o.ownAddress(), Ports: cmp.Or(o.File.Ports, gang.DefaultPorts()),
 	}.Config()
 	if err = errors.Join(unknown, err); err != nil {
 		return arrangement.Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
@@ -238,7 +240,7 @@ func shownOf(o *Options, name job.NodeID, config *arrangement.Config) ([]byte, e
 		"mechanism": o.Mechanism, "market": config.Zones[0].Market, "policy": config.Zones[0].Policy.Name(), "rigid": o.Rigid,
 		"starve": o.File.Starvation, "horizon": o.Horizon.String(),
 		"gpus": o.GPUs, "node": name, "archive": config.Gate.Archive, "ends": o.File.Ends, "zones": o.File.Zones, "nodes": o.File.Nodes,
-		"places": o.File.Places,
+		"places": o.File.Places, "address": o.ownAddress(), "ports": cmp.Or(o.File.Ports, gang.DefaultPorts()),
 	}
 	if o.File.ZoneNames != nil {
 		shown["zoneNames"] = o.File.ZoneNames

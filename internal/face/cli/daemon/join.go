@@ -62,10 +62,14 @@ lie in the data directory, so the same command without a token, or with the one 
 has joined by, starts it again, also where its head has another address by now. While the
 head is away what runs goes on, and is told once it is back.
 
-Jobs are asked for at the head. Here the daemon answers for its own slices alone.`,
+Jobs are asked for at the head. Here the daemon answers for its own slices alone.
+
+--address is where other machines reach this one, for members of gangs, which speak to
+each other without Sluice; --rack and --block say where it stands.`,
 		Example: `  sluice join head.example:7118 --token sluice-join-1-...
   sluice join --data /var/lib/sluice
-  sluice join head.example:7118 --token ... --name rack1-7 --gpus nvml`,
+  sluice join head.example:7118 --token ... --name rack1-7 --gpus nvml
+  sluice join --rack r1 --block b2 --address 10.0.0.7`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if open == nil {
@@ -92,12 +96,18 @@ Jobs are asked for at the head. Here the daemon answers for its own slices alone
 				o.Config, o.File = config, d
 			}
 			o.Join, o.Invitation = true, a.Secret()
+			if err := o.checkPlace(); err != nil {
+				return err
+			}
 			return join(cmd.Context(), a, open, o)
 		},
 	}
 	c.Flags().StringVar(&o.DataDir, "data", data.DefaultData(a.Getenv), "the directory for everything durable")
 	c.Flags().StringVar(&o.Name, "name", "", "the machine's name in the cluster (default: the host's name)")
 	c.Flags().StringVar(&o.Listen, "listen", session.DefaultServer, "the address on this machine to answer on for its slices")
+	c.Flags().StringVar(&o.Address, "address", "", addressUsage+" (default: its end of the connection to the head)")
+	c.Flags().StringVar(&o.Rack, "rack", "", "the rack that the machine stands in, for jobs that ask for nodes of one")
+	c.Flags().StringVar(&o.Block, "block", "", "the block that the rack stands in")
 	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from, as of sluice up")
 	c.Flags().StringVar(&config, "config", "", "a file of bounds of subjobs and of what is done where memory runs out, as of sluice up")
 	c.Flags().StringVar(&logLevel, "log", "info", "what to log: debug, info, warn or error")
@@ -206,8 +216,10 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 	if err != nil {
 		return nil, closing(inv, err)
 	}
+	stands := o.location()
 	actors, err := arrangement.Joined(node.Config{ID: m.Name(), Number: m.Number(), Zone: job.ZoneID(settings.Zone),
-		Horizon: settings.Horizon, Airlock: o.File.Airlock.Lines, Host: o.memory})
+		Rack: stands.Rack, Block: stands.Block, Address: memberAddress(ctx, o.Address, m.Local()), Horizon: settings.Horizon,
+		Airlock: o.File.Airlock.Lines, Host: o.memory})
 	if err != nil {
 		return nil, closing(inv, err)
 	}

@@ -40,6 +40,8 @@ type Options struct {
 	Listen string
 	// Cluster is where a head listens for machines that join; empty: none may.
 	Cluster string
+	// Address at which other machines reach this one; empty: it is found. Rack and Block are where a machine that joins stands.
+	Address, Rack, Block string
 	// Join: this is a machine of a cluster, whose Head (empty: as it is kept) it joins by Invitation, a token (empty: it has joined).
 	Join             bool
 	Head, Invitation string
@@ -143,7 +145,8 @@ subjob (processes with threads, what it writes besides output and checkpoints, a
 whether /tmp and /dev/shm are its own), of how often a learned end of a gap may be
 wrong where others come and go on slices (ends), of where work directories, outputs and
 checkpoints lie besides the data directory (store), of how many zones and nodes the GPUs
-are dealt among (zones also by name, where one was drained and is left out), of when
+are dealt among (zones also by name, where one was drained and is left out), of the ports
+where members of gangs on several nodes may meet (gangs), of when
 jobs are forgotten, where no flag says it, and of what is done where the machine's
 memory runs out (airlock: kind auto, cgroup, tree or off; the lines as shares of the
 memory; whether class or priority comes first in who is suspended):
@@ -159,7 +162,8 @@ memory; whether class or priority comes first in who is suspended):
   airlock: {kind: auto, order: class, calm: 0.85, severe: 0.92, emergency: 0.97, timer: 30s}
   store: path:/mnt/shared/sluice
   zones: 1
-  nodes: 1`,
+  nodes: 1
+  gangs: {ports: 29400-30399}`,
 		Example: `  sluice up --data ./data --gpus sim:a100-80gb=1,layout=3g.40gb+2g.20gb+2x1g.10gb
   sluice up --data /var/lib/sluice --gpus nvml --policy fair
   sluice up --gpus nvml --rigid conservative
@@ -177,6 +181,7 @@ memory; whether class or priority comes first in who is suspended):
 	c.Flags().StringVar(&o.Listen, "listen", session.DefaultServer, "the address to serve on")
 	c.Flags().StringVar(&o.Cluster, "cluster", "", "be the head of a cluster, and listen for machines that join at this address, such as "+
 		"0.0.0.0:"+DefaultHeadPort)
+	c.Flags().StringVar(&o.Address, "address", "", addressUsage+" (default: that of --cluster, or the host's name)")
 	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from: auto, nvml, nvml:0,GPU-UUID, or simulated ones such as "+
 		"sim:custom,mem=1Gi+512Mi")
 	c.Flags().StringVar(&o.File.Policy, "policy", "", "who goes first: "+strings.Join(policies.Names(), ", ")+" (default "+
@@ -236,6 +241,9 @@ func up(ctx context.Context, a *session.Session, open func(context.Context, Opti
 		}
 	}
 	o.File.Policy = cmp.Or(o.File.Policy, policies.Default().Name())
+	if err := o.checkPlace(); err != nil {
+		return err
+	}
 	o.Token = a.Secret() != ""
 	daemon, err := open(ctx, o)
 	if err != nil {

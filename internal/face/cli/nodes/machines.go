@@ -27,7 +27,7 @@ used, whether its machine is linked, and why not.
 
 A machine that is away keeps its place, and what it runs goes on: it reports once it is
 back. One that is gone for good is removed.`,
-		Example: "  sluice nodes\n  sluice nodes -o wide      # with builds, clocks, and when each was heard last\n" +
+		Example: "  sluice nodes\n  sluice nodes -o wide      # with addresses, racks, builds and clocks\n" +
 			"  sluice nodes drain rack1-7\n  sluice nodes remove rack1-7",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,6 +66,9 @@ func nodeColumns(a *session.Session) []command.Column[*pb.Node] {
 		{Key: "state", Head: "STATE", Value: func(n node) any { return StateOf(n) }},
 		{Key: "slices", Head: "SLICES", Value: func(n node) any { return n.Slices }},
 		{Key: "usable", Head: "USABLE", Value: func(n node) any { return n.Usable }},
+		{Key: "address", Head: "ADDRESS", Wide: true, Value: func(n node) any { return n.Address }},
+		{Key: "rack", Head: "RACK", Wide: true, Value: func(n node) any { return n.Rack }},
+		{Key: "block", Head: "BLOCK", Wide: true, Value: func(n node) any { return n.Block }},
 		{Key: "build", Head: "BUILD", Wide: true, Value: func(n node) any { return n.Build }},
 		{Key: "joined", Head: "JOINED", Wide: true, Value: func(n node) any { return show.Stamp(n.Joined) },
 			Text: func(n node) string { return show.Clock(a, n.Joined) }},
