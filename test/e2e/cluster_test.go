@@ -25,9 +25,9 @@ func newCluster(t *testing.T) *cluster {
 }
 
 // takeIn has a machine join.
-func (c *cluster) takeIn(name string) *daemon {
+func (c *cluster) takeIn(name string, flags ...string) *daemon {
 	c.t.Helper()
-	m := newDaemon(c.t, three, "--name", name)
+	m := newDaemon(c.t, three, append(flags, "--name", name)...)
 	m.verb = []string{"join", c.at, "--token", c.invitation()}
 	m.start()
 	return m

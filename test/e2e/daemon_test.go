@@ -300,12 +300,12 @@ func until(t *testing.T, what string, ok func() bool) {
 
 // jobView is what the tests read of a job.
 type jobView struct {
-	Name, State, Reason            string
-	Progress, Skipped, MemoryScale int64
-	Subjobs, Running, Lost         int
-	FinishEarliest, FinishLatest   time.Time
-	Ended                          time.Time
-	History                        []subjobView
+	Name, State, Reason                      string
+	Progress, Reported, Skipped, MemoryScale int64
+	Subjobs, Running, Lost                   int
+	FinishEarliest, FinishLatest             time.Time
+	Ended                                    time.Time
+	History                                  []subjobView
 }
 
 // subjobView is what the tests read of a subjob.

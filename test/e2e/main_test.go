@@ -15,6 +15,9 @@ import (
 var bin string
 
 func TestMain(m *testing.M) {
+	if os.Getenv(memberEnv) != "" {
+		os.Exit(playMember())
+	}
 	flag.Parse()
 	// They wait for processes far more than they work.
 	if err := flag.Set("test.parallel", "8"); err != nil {

@@ -38,10 +38,10 @@ func Fit(v *View, w Window) (Piece, Refusal) {
 	}
 }
 
-// fitRigid takes the whole job or nothing.
+// fitRigid takes all that is left of the job or nothing.
 func fitRigid(v *View, w Window) (Piece, Refusal) {
-	whole := job.Range{From: 0, To: v.Spec.Total}
-	if v.Committed.Overlaps(whole) || v.Claimed.Overlaps(whole) {
+	whole := job.NextFree(0, v.Spec.Total, v.Committed, v.Claimed)
+	if whole.Empty() || whole.To != v.Spec.Total || len(v.Claimed) > 0 {
 		return Piece{}, Refusal{Why: NoFreeWork}
 	}
 	least := v.Safe().LeastOver(0, v.Spec.Total, v.Scale())

@@ -16,8 +16,8 @@ func (v *View) Cut(r job.Range, run time.Duration) string {
 	s := v.Spec
 	free := job.NextFree(r.From, s.Total, v.Committed, v.Claimed)
 	if s.Kind == job.Rigid {
-		if r.From != 0 || r.To != s.Total {
-			return "the job is rigid: all of it runs at once"
+		if first := job.NextFree(0, s.Total, v.Committed, v.Claimed); r.From != first.From || r.To != s.Total {
+			return "the job is rigid: all that is left of it runs at once"
 		}
 		return ""
 	}

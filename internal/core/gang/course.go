@@ -117,9 +117,10 @@ func severity(o job.Outcome) int {
 	return 0
 }
 
-// Result of a gang that is over: the first member's if all are done, else that of the member that fared worst, the first of these. Its
-// times and its peak are those of all; but if a node tried to start its member and could not, the gang counts as never started (Start is
-// 0). It is nil, with why, if a member has no result: then nothing counts, and it is not the job's failure.
+// Result of a gang that is over: the first member's if all are done, else that of the member that fared worst, the first of these. How far
+// it came, and the checkpoint, are always the first member's. Its times and its peak are those of all; but if a node tried to start its
+// member and could not, the gang counts as never started (Start is 0). It is nil, with why, if a member has no result: then nothing counts,
+// and it is not the job's failure.
 func (c *Course) Result() (r *job.Result, why string) {
 	worst, start, all := 0, quantity.Instant(0), job.Result{}
 	for i := range c.members {
@@ -140,6 +141,7 @@ func (c *Course) Result() (r *job.Result, why string) {
 	}
 	sum := *c.members[worst].result
 	sum.Start, sum.End, sum.Peak = start, all.End, all.Peak
+	sum.Progress, sum.Checkpoint = c.members[0].result.Progress, c.members[0].result.Checkpoint
 	if sum.Outcome == job.NodeFailed && slices.ContainsFunc(c.members, func(m member) bool {
 		return m.result.Outcome == job.NodeFailed && m.result.Start == 0
 	}) {

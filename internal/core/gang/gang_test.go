@@ -85,6 +85,12 @@ func TestTheResultOfAGangIsOfAll(t *testing.T) {
 			t.Errorf("a node failed a member that began at %d: %+v", c.start, r)
 		}
 	}
+	lost := gang.NewCourse(2)
+	lost.Gone(0, &job.Result{Outcome: job.ExitFailed, Progress: 40, Checkpoint: true})
+	lost.Gone(1, &job.Result{Outcome: job.Lost, Progress: 7})
+	if r, _ := lost.Result(); r.Outcome != job.Lost || r.Progress != 40 || !r.Checkpoint {
+		t.Errorf("a machine is lost, and the first member left a checkpoint: %+v", r)
+	}
 	if g.Gone(0, &job.Result{Outcome: job.ExitFailed}) || g.Refused(1, "late") {
 		t.Error("what is said again counts again")
 	}

@@ -69,6 +69,9 @@ func (s *Spec) mix(h digest.Hash) digest.Hash {
 	if s.Owner != "" { // the same
 		h = h.Text("owner").Text(s.Owner)
 	}
+	if s.Saves { // as it was before any rigid job did
+		h = h.Text("saves")
+	}
 	return s.Launch.Mix(h.Text(s.Template))
 }
 

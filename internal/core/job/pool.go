@@ -72,7 +72,7 @@ func (s *Spec) Equal(o *Spec) bool {
 		s.Grid == o.Grid && s.Parallelism == o.Parallelism && s.Restore == o.Restore && s.Checkpoint == o.Checkpoint &&
 		s.Startup == o.Startup &&
 		s.Walltime == o.Walltime && slices.Equal(s.Speeds, o.Speeds) && s.Slices == o.Slices && s.Topology == o.Topology &&
-		s.Patience == o.Patience && s.OnOverrun == o.OnOverrun && s.OnBadItem == o.OnBadItem &&
+		s.Patience == o.Patience && s.Saves == o.Saves && s.OnOverrun == o.OnOverrun && s.OnBadItem == o.OnBadItem &&
 		s.MaxFailures == o.MaxFailures && s.Theta == o.Theta && s.Profile.Equal(&o.Profile) && s.Safe.Equal(&o.Safe) &&
 		s.TauMin == o.TauMin &&
 		s.OverheadMax == o.OverheadMax && s.Deadline == o.Deadline && s.External == o.External && s.Worth == o.Worth &&

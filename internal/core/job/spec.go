@@ -81,7 +81,7 @@ const (
 	Items Kind = iota + 1
 	// Steps are one chain of checkpoints: each piece starts where the last ended.
 	Steps
-	// Rigid jobs are not divisible and have a walltime.
+	// Rigid jobs are not divisible and have a walltime: all that is left runs at once.
 	Rigid
 )
 
@@ -159,6 +159,8 @@ type Spec struct {
 	// Patience is how long it looks for a place at most, after which it is worth nothing (an F-task); 0: it waits. Rigid jobs of one slice
 	// only.
 	Patience time.Duration
+	// Saves: a rigid job leaves checkpoints, so that a run which is not done counts as far as its last one, and the next goes on there.
+	Saves bool
 	// External: the job's own agent proposes its subjobs; PerUnit is then an estimate for people.
 	External bool
 	// Worth is what the job values in a variant.
@@ -241,6 +243,9 @@ func (u Umask) Mask() uint16 {
 
 // Divisible reports whether the job may be cut at all.
 func (s *Spec) Divisible() bool { return s.Kind == Items || s.Kind == Steps }
+
+// Resumes reports whether the job's next piece goes on from the checkpoint of its last.
+func (s *Spec) Resumes() bool { return s.Kind == Steps || s.Saves }
 
 // Option is the job's option of this name, nil if it has none.
 func (s *Spec) Option(name string) *Option {

@@ -43,7 +43,7 @@ func (c Class) String() string { return classNames[c] }
 
 // RankOf is the rank of a piece of a job whose queue has a weight.
 func RankOf(s *job.Spec, weight int64) Rank {
-	r := Rank{Priority: s.Priority, Value: uint16(bits.Len64(uint64(max(1, weight))) - 1), Yields: s.Divisible()}
+	r := Rank{Priority: s.Priority, Value: uint16(bits.Len64(uint64(max(1, weight))) - 1), Yields: s.Divisible() || s.Saves}
 	switch {
 	case s.Slices > 1:
 		r.Class = Collective

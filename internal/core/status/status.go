@@ -19,8 +19,10 @@ type Job struct {
 	Generation job.Generation
 	Queue      string
 	Kind       job.Kind
-	Priority   int32
-	State      job.State
+	// Saves: a rigid job goes on from checkpoints.
+	Saves    bool
+	Priority int32
+	State    job.State
 	// Reason a wait goes on or a final state was reached.
 	Reason string
 	// Progress is committed units of Total; Skipped of them were given up as bad.

@@ -245,6 +245,56 @@ func TestAMemberThatFailsEndsTheOthers(t *testing.T) {
 	}
 }
 
+// TestAGangGoesOnFromItsCheckpoint: one that saves counts as far as its first member came, however it ended, and the next run has the rest,
+// and that checkpoint.
+func TestAGangGoesOnFromItsCheckpoint(t *testing.T) {
+	w, _ := newTroupe(t)
+	type run struct {
+		of     job.Range
+		resume job.Token
+	}
+	runs := map[job.Token]run{} // by the claim's
+	w.run = func(m *protocol.Message) (time.Duration, job.Result) {
+		b := m.Body.(*protocol.Work)
+		if b.Plan.Member == 0 {
+			runs[m.Token] = run{b.Range, b.Plan.Resume}
+		}
+		r := job.Result{Outcome: job.Done, Progress: b.Range.To, Checkpoint: true}
+		switch n := len(runs); {
+		case n == 1 && b.Plan.Member == 1: // its machine is lost
+			r = job.Result{Outcome: job.Lost, Progress: b.Range.From}
+			return 10 * time.Second, r
+		case n == 1:
+			r = job.Result{Outcome: job.ExitFailed, Progress: b.Range.From + 40, Checkpoint: true}
+			return 12 * time.Second, r
+		case n == 2: // its walltime is over
+			r = job.Result{Outcome: job.Yielded, Progress: b.Range.From + 20, Checkpoint: b.Plan.Member == 0}
+		}
+		return 30 * time.Second, r
+	}
+	s := trio(t)
+	s.Saves, s.Total, s.Grid, s.MaxFailures = true, 100, 10, 1
+	s = spec(t, s, 400)
+	s.MaxFailures = 1
+	w.submit(s)
+	w.until(5 * time.Minute)
+	finished(t, w, "trio")
+	var got []run
+	var by []job.Token
+	for i := range w.facts {
+		if f := &w.facts[i]; f.Kind == protocol.Claimed {
+			got, by = append(got, runs[f.Token]), append(by, f.Token)
+		}
+	}
+	if len(by) != 3 {
+		t.Fatalf("%d runs: %+v", len(by), got)
+	}
+	want := []run{{job.Range{From: 0, To: 100}, job.Token{}}, {job.Range{From: 40, To: 100}, by[0]}, {job.Range{From: 60, To: 100}, by[1]}}
+	if !slices.Equal(got, want) {
+		t.Errorf("it ran %+v, want %+v", got, want)
+	}
+}
+
 // TestAGangPausesForANodesTrouble: one member's node can't run it. The gang as a whole is retried after pauses, and says so; that is no
 // failure of the job, and it runs once the trouble is over.
 func TestAGangPausesForANodesTrouble(t *testing.T) {

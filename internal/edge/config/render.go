@@ -53,6 +53,9 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 			add(r, "walltime", length(s.Walltime))
 			add(r, "onOverrun", text([]string{"kill", "extend"}[s.OnOverrun]))
 		}
+		if s.Saves {
+			add(r, "steps", mapping(entry("total", number(s.Total)), entry("every", number(s.Grid))))
+		}
 		if s.Patience > 0 {
 			add(r, "maxWait", length(s.Patience))
 		}

@@ -41,6 +41,10 @@ func drawSpec(t *rapid.T) *job.Spec {
 		} else if s.Topology == job.SameNode {
 			s.OnOverrun = job.Overrun(rapid.IntRange(0, 1).Draw(t, "overrun"))
 		}
+		if s.Walltime > 0 && s.OnOverrun == job.OverrunKills && rapid.Bool().Draw(t, "saves") {
+			s.Saves, s.Unit, s.Total = true, "step", rapid.Int64Range(1, MaxTotal).Draw(t, "steps")
+			s.Grid = rapid.Int64Range(1, s.Total).Draw(t, "every")
+		}
 	} else {
 		s.Total = rapid.Int64Range(1, MaxTotal).Draw(t, "total")
 		s.Unit = rapid.StringMatching(`[a-z0-9]{1,9}`).Draw(t, "unit")

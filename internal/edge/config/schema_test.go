@@ -70,6 +70,8 @@ func whole(t *testing.T, path, text string) []byte {
 		spec["workdir"] = "."
 	case "spec.external.restore", "spec.external.checkpoint":
 		spec[kind].(map[string]any)["chain"] = true
+	case "spec.rigid.steps.total", "spec.rigid.steps.every":
+		spec[kind].(map[string]any)["steps"] = map[string]any{"total": 90000, "every": 10}
 	case "spec.warn.signal", "spec.warn.before":
 		spec["warn"] = map[string]any{"signal": "USR1", "before": "60s"}
 	case "spec.scoreWeights.progress", "spec.scoreWeights.laxity", "spec.scoreWeights.overhead":

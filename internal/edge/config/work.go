@@ -111,7 +111,7 @@ func external(v strict.Value, s *job.Spec) {
 	}
 }
 
-// rigid work is not divisible.
+// rigid work is not divisible; what has steps goes on from the checkpoint of its last run.
 func rigid(v strict.Value, s *job.Spec) {
 	s.Kind, s.Unit = job.Rigid, "job"
 	o := v.AsObject()
@@ -129,6 +129,25 @@ func rigid(v strict.Value, s *job.Spec) {
 	}
 	if s.OnOverrun == job.OverrunExtends && !o.Has("walltime") {
 		o.Get("onOverrun").Wrong("there is no walltime to overrun; give walltime or leave this out")
+	}
+	if v := o.Get("steps"); v.Given() {
+		saves(o, v.AsObject(), s)
+	}
+}
+
+// saves reads the steps of rigid work.
+func saves(o, steps strict.Object, s *job.Spec) {
+	s.Saves, s.Unit = true, "step"
+	before := steps.Count()
+	s.Total, s.Grid = steps.Must("total").AsNumber(), steps.Must("every").AsNumber()
+	if every := steps.Get("every"); steps.Count() == before && s.Grid > s.Total {
+		every.Wrong("is %d, more than the total of %d; want at most the total", s.Grid, s.Total)
+	}
+	if s.OnOverrun == job.OverrunExtends {
+		o.Get("onOverrun").Wrong("a job with steps goes on from its checkpoint after its walltime; leave this or steps out")
+	}
+	if !o.Has("walltime") {
+		o.Get("steps").Wrong("need a walltime, which is how long one run of them may last; give it, or leave steps out")
 	}
 }
 

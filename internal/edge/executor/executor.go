@@ -50,6 +50,8 @@ type Part struct {
 	Range      job.Range
 	// Member of a gang over several nodes that this is of Members; Members is 0 of what runs on one node.
 	Member, Members int `json:",omitempty"`
+	// Saves: of a rigid job (job.Spec).
+	Saves bool `json:",omitempty"`
 	// Total and Grid of the job, to judge what the progress file says.
 	Total, Grid int64
 }

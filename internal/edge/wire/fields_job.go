@@ -83,6 +83,7 @@ func specFields(c *coder.Coder, s *job.Spec) {
 	coder.Enum(c, 31, &s.Topology, job.SameCluster)
 	coder.Signed(c, 32, &s.Patience)
 	coder.Text(c, 33, &s.Owner)
+	coder.Boolean(c, 34, &s.Saves)
 }
 
 func launchFields(c *coder.Coder, l *job.Launch) {

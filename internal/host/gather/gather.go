@@ -362,7 +362,7 @@ func (g *Gatherer) output(ctx context.Context, j *status.Job, s *status.Subjob, 
 // subjob has begun from. Older ones were removed before, so that the first that is not there ends the look, unless all of them are asked
 // for; they are removed from the oldest on, so that this holds after a failure too.
 func (g *Gatherer) checkpoints(ctx context.Context, j *status.Job, all bool) error {
-	if j.Kind != job.Steps {
+	if j.Kind != job.Steps && !j.Saves {
 		return nil
 	}
 	type left struct { // it is a chain: each begins where the one before has ended

@@ -140,7 +140,7 @@ func (b *Book) applyJob(j *Job, f *protocol.Fact) {
 			j.work.output.Await(&c, end.Range)
 			b.ArmOutput(j)
 		}
-		if j.Spec.Kind == job.Steps && end.Result.Checkpoint {
+		if j.Spec.Resumes() && end.Result.Checkpoint {
 			j.work.progress.Checkpoint(f.Token)
 		}
 		if j.Complete() {

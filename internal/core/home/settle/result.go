@@ -135,18 +135,18 @@ func Answered(j *record.Job, t job.Token) job.Range {
 	return p.Committed
 }
 
-// completed is the part of a claim that a result completes: as far as the result says and within the claim, on the grid or
-// at its end, and for steps only with the checkpoint that belongs to it, unless it finishes the job. Success alone says
-// nothing about the claim's end: it may have been extended without the node, or without the program, having heard of it.
+// completed is the part of a claim that a result completes: as far as the result says and within the claim, on the grid or at its end, and
+// where the job goes on from checkpoints only with the one that belongs to it, unless it finishes the job. Success alone says nothing about
+// the claim's end: it may have been extended without the node, or without the program, having heard of it.
 func completed(j *record.Job, c *protocol.Claim, r *job.Result) job.Range {
 	to := min(r.Progress, c.Range.To)
-	if j.Spec.Kind == job.Rigid && r.Outcome != job.Done {
+	if j.Spec.Kind == job.Rigid && !j.Spec.Saves && r.Outcome != job.Done {
 		to = c.Range.From
 	}
 	if to < c.Range.To && !learn.Suspected(j.Learned().Suspects, c.Range.From) {
 		to = max(c.Range.From, to/j.Spec.Grid*j.Spec.Grid)
 	}
-	if j.Spec.Kind == job.Steps && !r.Checkpoint && to < j.Spec.Total {
+	if j.Spec.Resumes() && !r.Checkpoint && to < j.Spec.Total {
 		to = c.Range.From
 	}
 	return job.Range{From: c.Range.From, To: max(to, c.Range.From)}

@@ -114,13 +114,13 @@ func checkpoints(j *home.Job) (all []job.Token) {
 	return all
 }
 
-// awaitedSubjobs is how many committed subjobs are not published: the members of a gang are one.
+// awaitedSubjobs is how many committed subjobs are not published: the members of a gang, which have one range, are one.
 func awaitedSubjobs(j *home.Job) int {
-	n := len(j.Output().List())
-	if j.Spec.Kind == job.Rigid {
-		return min(1, n)
+	ranges := map[job.Range]bool{}
+	for _, p := range j.Output().List() {
+		ranges[p.Range] = true
 	}
-	return n
+	return len(ranges)
 }
 
 // began is when the first subjob began, of those that run too; 0 if none has.
@@ -179,7 +179,7 @@ func shownState(now quantity.Instant, j *home.Job) job.State {
 func (l *look) show(s *home.Job) status.Job {
 	v, now := l.v, l.now
 	j := status.Job{
-		Name: s.ID, Generation: s.Generation, Queue: s.Queue().Name, Kind: s.Spec.Kind, Priority: s.Spec.Priority,
+		Name: s.ID, Generation: s.Generation, Queue: s.Queue().Name, Kind: s.Spec.Kind, Saves: s.Spec.Saves, Priority: s.Spec.Priority,
 		State: shownState(now, s), Reason: v.why(now, s),
 		Progress: s.Progress().Committed().Len() - s.Output().Units(), Skipped: s.Progress().Skipped().Len(), Total: s.Spec.Total,
 		Unit:    s.Spec.Unit,

@@ -87,14 +87,14 @@ func (c *course) onGrid(p int64) int64 {
 	return max(p, c.rng.From)
 }
 
-// safe is what counts at t if the subjob is killed then: every unit of items, the last checkpoint of steps, nothing of
-// a rigid job.
+// safe is what counts at t if the subjob is killed then: every unit of items, the last checkpoint of steps and of what
+// else goes on from one, nothing of a rigid job.
 func (c *course) safe(t quantity.Instant) (progress int64, checkpoint bool) {
 	p := c.worked(t)
 	switch {
 	case c.kind() == job.Items:
 		return p, false
-	case c.kind() == job.Steps && c.does.Every > 0:
+	case c.resumes() && c.does.Every > 0:
 		p = c.onGrid(p - (p-c.rng.From)%c.does.Every)
 		return p, p > c.rng.From
 	}
@@ -107,6 +107,8 @@ func (c *course) kind() job.Kind {
 	}
 	return c.spec.Kind
 }
+
+func (c *course) resumes() bool { return c.spec != nil && c.spec.Resumes() }
 
 func (c *course) grace() time.Duration {
 	if c.spec == nil {
@@ -122,7 +124,7 @@ func (c *course) ending() (quantity.Instant, job.Result) {
 		work = time.Duration(quantity.MulDiv(n, int64(c.does.PerUnit), 1))
 	}
 	at := c.began.Add(c.does.Restore).Add(work).Add(c.does.Checkpoint)
-	res := job.Result{Outcome: job.Done, Progress: c.rng.To, Checkpoint: c.kind() == job.Steps}
+	res := job.Result{Outcome: job.Done, Progress: c.rng.To, Checkpoint: c.resumes()}
 
 	term, kill := c.end.Add(-c.grace()), c.end
 	stopped := c.cut
@@ -131,10 +133,10 @@ func (c *course) ending() (quantity.Instant, job.Result) {
 	}
 	term = max(term, c.began)
 	kill = max(kill, c.began)
-	if !c.does.Stubborn && c.spec != nil && c.spec.Divisible() && term.Add(c.does.Checkpoint) <= kill && term < at {
+	if !c.does.Stubborn && c.spec != nil && (c.spec.Divisible() || c.spec.Resumes()) && term.Add(c.does.Checkpoint) <= kill && term < at {
 		p := c.worked(term)
 		at = term.Add(c.does.Checkpoint)
-		res = job.Result{Outcome: job.Yielded, ExitCode: 85, Progress: p, Checkpoint: c.kind() == job.Steps && p > c.rng.From}
+		res = job.Result{Outcome: job.Yielded, ExitCode: 85, Progress: p, Checkpoint: c.resumes() && p > c.rng.From}
 	}
 	if kill < at {
 		at = kill

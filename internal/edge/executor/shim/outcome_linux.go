@@ -51,7 +51,7 @@ func Judge(l *Lease, e Ending) (r job.Result) {
 	switch {
 	case e.Forced:
 		r.Outcome, r.ExitCode = e.Cause, -1
-	case e.Signal == 0 && e.ExitCode == YieldCode && l.Kind != job.Rigid:
+	case e.Signal == 0 && e.ExitCode == YieldCode && !whole(l):
 		r.Outcome = job.Yielded
 	case e.Signal == 0 && e.ExitCode == 0:
 		finished(l, e, &r)
@@ -81,15 +81,22 @@ func ended(e Ending) string {
 	return fmt.Sprintf("exit status %d", e.ExitCode)
 }
 
+// resumes reports whether what follows a subjob goes on from its checkpoint, whole whether it is all or nothing: nothing counts of it that
+// is not done.
+func resumes(l *Lease) bool { return l.Kind == job.Steps || l.Saves }
+
+// whole see resumes.
+func whole(l *Lease) bool { return l.Kind == job.Rigid && !l.Saves }
+
 // unheeded is why the program's progress does not count, where it broke the contract; empty where it did not.
 func unheeded(l *Lease, e Ending) string {
 	p := e.Said.Progress
 	switch {
-	case !e.Spoke || l.Kind == job.Rigid || p == l.Range.From:
+	case !e.Spoke || whole(l) || p == l.Range.From:
 		return ""
 	case p < l.Range.From || p > e.To:
 		return fmt.Sprintf("the progress file says %d, outside its part from %d to %d: it does not count", p, l.Range.From, e.To)
-	case l.Kind != job.Steps || p == l.Total:
+	case !resumes(l) || p == l.Total:
 		return ""
 	case e.Said.Checkpoint && !e.Whole:
 		return fmt.Sprintf("the progress file says %d with a checkpoint, and SLUICE_CHECKPOINT_DIR has no file in it: it does not count", p)
@@ -120,23 +127,23 @@ func finished(l *Lease, e Ending, r *job.Result) {
 	}
 }
 
-// counted is how much of the program's progress counts: within its range, at a cut point, and for steps only with its checkpoint. Items
-// complete beyond the last cut point are worked again; the work of a step between cut points can't be told apart from its checkpoint and
-// does not count.
+// counted is how much of the program's progress counts: within its range, at a cut point, and where the job goes on from checkpoints only
+// with its own. Items complete beyond the last cut point are worked again; the work of a step between cut points can't be told apart from
+// its checkpoint and does not count.
 func counted(l *Lease, e Ending) (progress int64, checkpoint bool) {
 	from, p := l.Range.From, e.Said.Progress
-	if !e.Spoke || l.Kind == job.Rigid || p <= from || p > e.To {
+	if !e.Spoke || whole(l) || p <= from || p > e.To {
 		return from, false
 	}
-	whole := e.Said.Checkpoint && e.Whole
-	if l.Kind == job.Steps && !whole && p < l.Total {
+	saved := e.Said.Checkpoint && e.Whole
+	if resumes(l) && !saved && p < l.Total {
 		return from, false
 	}
 	if l.Grid > 1 && p%l.Grid != 0 && p != l.Total {
-		if l.Kind == job.Steps {
+		if resumes(l) {
 			return from, false
 		}
-		p, whole = max(from, p-p%l.Grid), false
+		p, saved = max(from, p-p%l.Grid), false
 	}
-	return p, whole
+	return p, saved
 }

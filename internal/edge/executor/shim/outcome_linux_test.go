@@ -29,6 +29,7 @@ func TestJudge(t *testing.T) {
 		whole      bool
 		extended   int64
 		total      int64
+		saves      bool
 		outcome    job.Outcome
 		progress   int64
 		checkpoint bool
@@ -57,6 +58,13 @@ func TestJudge(t *testing.T) {
 			outcome: job.Yielded, progress: 10, detail: "\"checkpoint\": true"},
 		{name: "rigid jobs can't yield", kind: job.Rigid, end: with(said(15, false), exit(85)), outcome: job.ExitFailed, progress: 10,
 			detail: "exit status 85"},
+		{name: "yield of a rigid job that saves", kind: job.Rigid, saves: true, end: with(said(15, true), exit(85)), whole: true,
+			outcome: job.Yielded, progress: 15, checkpoint: true},
+		{name: "failure of a rigid job that saves", kind: job.Rigid, saves: true, end: with(said(15, true), exit(1)), whole: true,
+			outcome: job.ExitFailed, progress: 15, checkpoint: true, detail: "exit status 1"},
+		{name: "a rigid job that saves, without its checkpoint", kind: job.Rigid, saves: true,
+			end: with(said(15, true), forced(job.DeadlineKilled)), outcome: job.DeadlineKilled, progress: 10,
+			detail: "SLUICE_CHECKPOINT_DIR"},
 		{name: "failure counts what was complete", kind: job.Items, end: with(said(15, false), exit(1)), outcome: job.ExitFailed,
 			progress: 15, detail: "exit status 1"},
 		{name: "failure when asked", kind: job.Items, end: with(said(15, false), asked(1)), outcome: job.DeadlineKilled, progress: 15},
@@ -78,7 +86,7 @@ func TestJudge(t *testing.T) {
 		{name: "before its start", kind: job.Items, end: with(said(3, false), exit(1)), outcome: job.ExitFailed, progress: 10,
 			detail: "outside its part"},
 	} {
-		l := Lease{Part: executor.Part{Kind: c.kind, Range: job.Range{From: 10, To: 20}, Total: 100, Grid: max(1, c.grid)}}
+		l := Lease{Part: executor.Part{Kind: c.kind, Range: job.Range{From: 10, To: 20}, Total: 100, Grid: max(1, c.grid), Saves: c.saves}}
 		if c.total != 0 {
 			l.Total = c.total
 		}
@@ -97,6 +105,7 @@ func TestJudgeHoldsForAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := func(name string, lo, hi int64) int64 { return rapid.Int64Range(lo, hi).Draw(t, name) }
 		l := Lease{Part: executor.Part{Kind: job.Kind(n("kind", 1, 3)), Total: n("total", 1, 60), Grid: n("grid", 1, 7)}}
+		l.Saves = l.Kind == job.Rigid && rapid.Bool().Draw(t, "saves")
 		cut := func(name string, lo int64) int64 { return min(l.Total, l.Grid*n(name, lo/l.Grid, 60)) }
 		l.Range.From = min(cut("from", 0), (l.Total-1)/l.Grid*l.Grid)
 		l.Range.To = max(cut("to", 0), min(l.Total, l.Range.From+l.Grid))
@@ -119,7 +128,7 @@ func TestJudgeHoldsForAll(t *testing.T) {
 		if r.Progress != l.Range.From && r.Progress != l.Total && r.Progress%l.Grid != 0 {
 			t.Fatalf("%+v is not at a cut point", r)
 		}
-		if l.Kind == job.Steps && r.Progress > l.Range.From && r.Progress < l.Total && !r.Checkpoint {
+		if resumes(&l) && r.Progress > l.Range.From && r.Progress < l.Total && !r.Checkpoint {
 			t.Fatalf("%+v: progress without a checkpoint to go on from", r)
 		}
 		if r.Checkpoint && !e.Whole {

@@ -6,7 +6,8 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// before is a message as a link of version 1 carries it: nobody has an address. Bodies are shared with who sent them, and left as they are.
+// before is a message as a link of version 1 carries it: nobody has an address, and of a rigid job that is not done nothing counts. Bodies
+// are shared with who sent them, and left as they are.
 func before(m protocol.Message) protocol.Message {
 	switch b := m.Body.(type) {
 	case *protocol.SliceView:
@@ -25,11 +26,14 @@ func before(m protocol.Message) protocol.Message {
 			m.Body = &v
 		}
 	case *protocol.Work:
-		if b.Plan.Port != 0 {
-			v := *b
-			v.Plan.Addresses, v.Plan.Port = nil, 0
-			m.Body = &v
+		v := *b
+		v.Plan.Addresses, v.Plan.Port = nil, 0
+		if v.Spec != nil && v.Spec.Saves {
+			spec := *v.Spec
+			spec.Saves = false
+			v.Spec = &spec
 		}
+		m.Body = &v
 	}
 	return m
 }

@@ -6,14 +6,16 @@ import (
 	"time"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/edge/wire"
 )
 
-// TestALinkToTheBuildBefore: it is told all but addresses, which it can't read; who said the message keeps them.
+// TestALinkToTheBuildBefore: it is told all but what it can't read; who said the message keeps them.
 func TestALinkToTheBuildBefore(t *testing.T) {
 	slice := protocol.Slice{ID: "m/gpu0", Rack: "r", Address: "10.0.0.7"}
 	plan := protocol.Plan{Member: 1, Members: 2, Addresses: []string{"10.0.0.7", "10.0.0.8"}, Port: 29400}
+	saving := &job.Spec{Kind: job.Rigid, Total: 9, Saves: true}
 	bare := slice
 	bare.Address = ""
 	for _, c := range []struct{ is, want protocol.Message }{
@@ -21,9 +23,9 @@ func TestALinkToTheBuildBefore(t *testing.T) {
 			protocol.Message{Kind: protocol.Offer, Body: &protocol.SliceView{Slice: bare, Node: "m"}}},
 		{protocol.Message{Kind: protocol.Inventory, Body: &protocol.Stock{Slices: []protocol.Slice{slice}}},
 			protocol.Message{Kind: protocol.Inventory, Body: &protocol.Stock{Slices: []protocol.Slice{bare}}}},
-		{protocol.Message{Kind: protocol.Redeem, Body: &protocol.Work{Placement: protocol.Placement{Plan: plan}}},
+		{protocol.Message{Kind: protocol.Redeem, Body: &protocol.Work{Placement: protocol.Placement{Plan: plan}, Spec: saving}},
 			protocol.Message{Kind: protocol.Redeem, Body: &protocol.Work{Placement: protocol.Placement{
-				Plan: protocol.Plan{Member: 1, Members: 2}}}}},
+				Plan: protocol.Plan{Member: 1, Members: 2}}, Spec: &job.Spec{Kind: job.Rigid, Total: 9}}}},
 		{protocol.Message{Kind: protocol.Tick}, protocol.Message{Kind: protocol.Tick}},
 	} {
 		for newest, want := range map[uint32]*protocol.Message{1: &c.want, 2: &c.is, 3: &c.is} {
@@ -41,7 +43,7 @@ func TestALinkToTheBuildBefore(t *testing.T) {
 			}
 		}
 	}
-	if slice.Address == "" || plan.Port == 0 {
+	if slice.Address == "" || plan.Port == 0 || !saving.Saves {
 		t.Error("what was said has changed")
 	}
 }

@@ -14,9 +14,10 @@ import (
 	files "sluice.dev/sluice/internal/edge/store"
 )
 
-// Counts reports whether any of a result can count, and so belongs into the store.
+// Counts reports whether any of a result can count, and so belongs into the store. How far a gang that saves came its first member says:
+// what the others wrote may count with that.
 func Counts(res *job.Result, l *shim.Lease) bool {
-	return res.Progress > l.Range.From || res.Checkpoint
+	return res.Progress > l.Range.From || res.Checkpoint || l.Saves && l.Member > 0
 }
 
 // Put puts output and checkpoint, if any of the result can count, into the store and names them, and a guest's logs. It may be repeated:
