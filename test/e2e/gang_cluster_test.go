@@ -229,6 +229,23 @@ func TestAGangOverMachines(t *testing.T) {
 	c.twice("pair", total)
 }
 
+// TestAGangGoesOnWithoutAMachine: one never comes back. What it had is given up when the walltime is over, and another takes its place.
+func TestAGangGoesOnWithoutAMachine(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	machines := []*daemon{c.takeIn("m1", "--rack", "r1"), c.takeIn("m2", "--rack", "r1")}
+	c.until("both are ready", func() bool { return c.node("m1").State == "ready" && c.node("m2").State == "ready" })
+	const total = 200
+	c.submit(c.gang("pair", fmt.Sprintf("rigid: {walltime: 20s, slices: 4, topology: rack, steps: {total: %d, every: 10}}", total)))
+	c.until("it has come on", func() bool { return machines[1].runs("pair") == 2 && c.job("pair").Reported >= 20 })
+	machines[1].kill()
+	endBelow(machines[1].data)
+	c.until("the other member has ended", func() bool { return machines[0].runs("pair") == 0 })
+	c.takeIn("m3", "--rack", "r1")
+	c.done("pair")
+	c.twice("pair", total)
+}
+
 // twice checks that each of two members took each step once.
 func (c *cluster) twice(name string, total int) {
 	c.t.Helper()

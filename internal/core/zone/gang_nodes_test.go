@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/backfill"
 	"sluice.dev/sluice/internal/core/gang"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -292,6 +293,42 @@ func TestAGangGoesOnFromItsCheckpoint(t *testing.T) {
 	want := []run{{job.Range{From: 0, To: 100}, job.Token{}}, {job.Range{From: 40, To: 100}, by[0]}, {job.Range{From: 60, To: 100}, by[1]}}
 	if !slices.Equal(got, want) {
 		t.Errorf("it ran %+v, want %+v", got, want)
+	}
+}
+
+// TestAGangGoesOnWithoutANode: a machine is away for good from the middle of a run on, and its slices look as free as they did. Once its
+// lease is given up the gang is placed on the others, though it was refused there at first as well.
+func TestAGangGoesOnWithoutANode(t *testing.T) {
+	discipline, err := backfill.Named(backfill.Default)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, silent := range []string{"n0", "n1", "n2"} {
+		w := newWorld(t, 512, 512, 512, 512, 512, 512)
+		w.config.Rigid = discipline
+		w.z = w.make()
+		for i, s := range w.slices {
+			s.node, s.view.Rack = job.NodeID(fmt.Sprint("n", i/2)), "r"
+		}
+		gone, refused := false, 0
+		w.lose = func(m *protocol.Message) bool { return gone && (m.To.ID == silent || m.From.ID == silent) }
+		w.refuse = func(m *protocol.Message) bool {
+			if gone && m.Kind == protocol.Ask && m.To.ID != silent && refused < 2 {
+				refused++
+				return true
+			}
+			return false
+		}
+		s := trio(t)
+		s.Slices, s.Topology = 4, job.SameRack
+		w.submit(s)
+		w.until(20 * time.Second)
+		gone = true
+		w.until(10 * time.Minute)
+		finished(t, w, "trio")
+		if took := w.now.Sub(1e9); took > 4*time.Minute {
+			t.Errorf("without %s it is over after %v", silent, took)
+		}
 	}
 }
 

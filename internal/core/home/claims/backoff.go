@@ -3,6 +3,7 @@ package claims
 import (
 	"time"
 
+	"sluice.dev/sluice/internal/core/home/backoff"
 	"sluice.dev/sluice/internal/core/home/record"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -32,8 +33,12 @@ func (d *Delays) refused(now quantity.Instant, j *record.Job, on []job.SliceID, 
 		d.avoids(j)
 	}
 	d.watch.TurnedDown(now, j, on)
-	if b.Often(now.Add(pause)) {
-		d.Rest(now, j, pause)
+	rest := pause
+	if text == backoff.Silent { // it asks of others before it asks again there, where nobody may be any more
+		rest /= 2
+	}
+	if b.Often(now.Add(rest)) {
+		d.Rest(now, j, rest)
 	}
 }
 
