@@ -415,8 +415,9 @@ func TestWhatTheStoreHasLostIsNoEmptyOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.head()
-	if outs, err := c.Outputs(t.Context(), "a"); errkind.Of(err) != errkind.Corrupt || !strings.Contains(err.Error(),
-		j.History[0].Token.String()) {
+	outs, err := c.Outputs(t.Context(), "a")
+	if err != nil || len(outs) != 1 || outs[0].Token != j.History[0].Token || outs[0].Path != "" ||
+		!strings.Contains(outs[0].Lost, j.History[0].Token.String()) {
 		t.Errorf("%+v, %v", outs, err)
 	}
 }
