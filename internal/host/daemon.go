@@ -46,7 +46,7 @@ type daemon struct {
 	nodes    nodes.Nodes
 	inbox    *inbox.Inbox
 	calls    *requests.Calls
-	remote   *requests.Remote // nil: no machine may join
+	led      led
 	watches  *watches.Watches
 	trouble  *trouble.State
 	space    *space.Space
@@ -54,7 +54,6 @@ type daemon struct {
 	views    *pages.Views
 	workdirs *workdirs.Keeper
 	gather   *gather.Gatherer // nil: no machine may join
-	stocks   *stocks.Stocks   // nil: no machine may join
 	machine  *machine.Machine
 	heap     heap.Recovery
 
@@ -67,6 +66,12 @@ type daemon struct {
 	gpus      *inventory.Locks
 	snapshots *snapshots.Snapshots
 	loop      *loop.Loop
+}
+
+// led is what a head has besides for machines that have joined; all nil: none may.
+type led struct {
+	remote *requests.Remote
+	stocks *stocks.Stocks
 }
 
 func newDaemon(o Options) *daemon {
@@ -112,8 +117,8 @@ func (d *daemon) open(ctx context.Context) (files Files, err error) {
 		return nil, err
 	}
 	if o.Elsewhere != nil {
-		d.stocks = stocks.Open(o.DataDir, o.Elsewhere, o.Log)
-		d.views.Remember(d.stocks)
+		d.led.stocks = stocks.Open(o.DataDir, o.Elsewhere, o.Log)
+		d.views.Remember(d.led.stocks)
 	}
 	for _, p := range d.set.Parties() {
 		if err = o.Fabric.Attach(p.Address, d.deliver); err != nil {
@@ -121,7 +126,7 @@ func (d *daemon) open(ctx context.Context) (files Files, err error) {
 		}
 	}
 	if o.Elsewhere != nil {
-		if d.remote, err = requests.NewRemote(o.Fabric); err != nil {
+		if d.led.remote, err = requests.NewRemote(o.Fabric); err != nil {
 			return nil, err
 		}
 	}
@@ -198,13 +203,13 @@ func (d *daemon) begin(ctx context.Context, files Files, past *recovery.State) e
 	}
 	d.space.Hold()
 	d.workdirs.Sweep()
-	d.loop.First(slices.Concat(d.machine.Held(), d.machine.Stock(dealt, found), d.stocks.Told()))
+	d.loop.First(slices.Concat(d.machine.Held(), d.machine.Stock(dealt, found), d.led.stocks.Told()))
 	return nil
 }
 
 // deliver takes a message for an actor of this process.
 func (d *daemon) deliver(m protocol.Message) {
-	d.stocks.Hear(&m)
+	d.led.stocks.Hear(&m)
 	d.inbox.Put(m)
 }
 
@@ -266,12 +271,12 @@ func (d *daemon) close() (err error) {
 	d.heap.End()
 	d.inbox.Close()
 	d.calls.Close(inbox.ErrStopping())
-	if d.remote != nil {
-		d.remote.Close()
+	if d.led.remote != nil {
+		d.led.remote.Close()
 	}
 	d.workdirs.Close()
 	d.gather.Close()
-	d.stocks.Close()
+	d.led.stocks.Close()
 	if d.executor != nil {
 		err = errors.Join(err, d.executor.Close())
 	}

@@ -83,13 +83,13 @@ func open(ctx context.Context, o Options, joined bool) (*Host, error) {
 	p := pages.New(d.inbox, d.views, d.archivist, d.watches, d.observer, o.Actors, d.machine.Full, o.DataDir)
 	var elsewhere logs.Elsewhere
 	if g, ok := files.(Gathers); ok && d.gather != nil {
-		d.gather.Serve(g.Gathered(), p)
+		d.gather.Serve(g.Gathered(), pages.Whole{Pages: p})
 		elsewhere = d.gather
 	} else {
 		d.gather.Close() // nothing is kept here of what others leave
 	}
 	return &Host{
-		Sender:   requests.New(d.inbox, d.calls, d.trouble, d.space, d.directory(), d.remote, files),
+		Sender:   requests.New(d.inbox, d.calls, d.trouble, d.space, d.directory(), d.led.remote, files),
 		Pages:    p,
 		Reader:   logs.New(files, elsewhere, p, d.watches, d.inbox),
 		API:      agents.NewAPI(d.agents, p, d.inbox),
@@ -122,7 +122,7 @@ func (h *Host) Forsake(machine job.NodeID) {
 	for i := range h.daemon.set.Zones {
 		zones = append(zones, h.daemon.set.Zones[i].ID)
 	}
-	h.daemon.stocks.Forget(machine)
+	h.daemon.led.stocks.Forget(machine)
 	h.Sender.Forsake(zones, machine)
 }
 

@@ -125,7 +125,8 @@ func (d *daemon) start() {
 // launch starts the daemon's process.
 func (d *daemon) launch() {
 	d.t.Helper()
-	c := exec.Command(filepath.Join(cmp.Or(d.programs, bin), "sluice"), slices.Concat(d.begins(), []string{"--data", d.data, "--listen", d.addr}, d.flags)...)
+	program := filepath.Join(cmp.Or(d.programs, bin), "sluice")
+	c := exec.Command(program, slices.Concat(d.begins(), []string{"--data", d.data, "--listen", d.addr}, d.flags)...)
 	if d.files > 0 {
 		c = exec.Command("sh", append([]string{"-c", fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, d.files)}, c.Args...)...)
 	}

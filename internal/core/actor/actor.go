@@ -52,14 +52,15 @@ type Drainer interface{ Drained(zone job.ZoneID) bool }
 // Keeper is a zone that counts the jobs it keeps a record of, those that are over and not archived among them.
 type Keeper interface{ Kept() int }
 
-// Surveyor is a zone that lists the slices which nodes have offered it, of this process and of others.
-type Surveyor interface {
-	Offered(now quantity.Instant) []status.Slice
-}
+// Surveyor is a zone that shows more than people ask for by itself.
+type Surveyor interface{ Survey() Survey }
 
-// Historian is a zone that shows the subjobs of a job which Job leaves out, since there are very many: the last of them before an index
-// (status.Job.HistoryDropped), and the life of the job.
-type Historian interface {
+// Survey is what it shows.
+type Survey interface {
+	// Offered lists the slices which nodes have offered it, of this process and of others.
+	Offered(now quantity.Instant) []status.Slice
+	// Older are the subjobs of a job which Job leaves out, since there are very many: the last of them before an index
+	// (status.Job.HistoryDropped), and the life of the job.
 	Older(id job.ID, before int) (list []status.Subjob, life job.Generation, ok bool)
 }
 

@@ -7,6 +7,15 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
+// Cluster is how a daemon's cluster stands.
+type Cluster struct {
+	// Head: the daemon is the head of one, and Machines have joined it, by name.
+	Head     bool
+	Machines []Machine
+	// Removed is how many machines were removed for good, of those that are remembered.
+	Removed int
+}
+
 // Machine is one that has joined a cluster, as its head knows it.
 type Machine struct {
 	Name   job.NodeID

@@ -1,6 +1,7 @@
 package zone
 
 import (
+	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/ends"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -21,11 +22,6 @@ func (z *Zone) Job(now quantity.Instant, id job.ID) (status.Job, bool) { return 
 // Brief is one job without its subjobs.
 func (z *Zone) Brief(now quantity.Instant, id job.ID) (status.Job, bool) {
 	return z.view.Brief(now, id)
-}
-
-// Older are the subjobs of a job that Job leaves out, the last of them before an index, and its life.
-func (z *Zone) Older(id job.ID, before int) (list []status.Subjob, life job.Generation, ok bool) {
-	return z.view.Older(id, before)
 }
 
 // Windows are those that are open now.
@@ -58,5 +54,5 @@ func (z *Zone) Negotiation() status.Negotiation { return z.view.Negotiation() }
 // Learned is how right the zone was: about waits, and about the ends of gaps.
 func (z *Zone) Learned() (status.Foresight, ends.Stats) { return z.view.Foresight(), z.bets.Stats() }
 
-// Offered are the slices that nodes have offered, as they told last.
-func (z *Zone) Offered(now quantity.Instant) []status.Slice { return z.view.Offered(now) }
+// Survey shows the slices that nodes have offered, as they told last, and all subjobs of large jobs.
+func (z *Zone) Survey() actor.Survey { return z.view }

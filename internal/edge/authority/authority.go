@@ -49,8 +49,8 @@ const (
 	FirstNumber = 1 << 16
 	// mostTokens bounds the tokens that are kept at once, mostMachines the machines, removed ones included.
 	mostTokens, mostMachines = 10_000, 100_000
-	// mostRemoved bounds the removed machines that are kept: by them people are told whose an old subjob was. The others are refused all the
-	// same, as nobody that has joined.
+	// mostRemoved bounds the removed machines that are kept: by them people are told whose an old subjob was. The others are refused all
+	// the same, as nobody that has joined.
 	mostRemoved = 1000
 )
 
@@ -357,8 +357,8 @@ func (m *members) forget() {
 	})
 }
 
-// Named is the machine that a number was given to, also one that was removed and is kept; empty: none. Tokens of subjobs begin with a number, so this
-// says whose they are.
+// Named is the machine that a number was given to, also one that was removed and is kept; empty: none. Tokens of subjobs begin with a
+// number, so this says whose they are.
 func (a *Authority) Named(number int) job.NodeID {
 	a.mu.Lock()
 	defer a.mu.Unlock()

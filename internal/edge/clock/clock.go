@@ -1,6 +1,6 @@
 // Package clock is the time that the actors of a daemon go by. Of a head, or a daemon alone, it is the machine's wall clock, except that it
-// never goes back (Steady). A machine that has joined a cluster goes by its head's (Follower), so that both mean the same by an instant in a
-// message, however wrong its own wall clock is (docs/adr/0069-one-clock.md).
+// never goes back (Steady). A machine that has joined a cluster goes by its head's (Follower), so that both mean the same by an instant in
+// a message, however wrong its own wall clock is (docs/adr/0069-one-clock.md).
 package clock
 
 import (
@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Steady is the wall clock, except that it never goes back: when somebody sets the wall clock back, time goes on from where it was at its own
-// pace until the process ends. The zero value is ready. Safe for concurrent use.
+// Steady is the wall clock, except that it never goes back: when somebody sets the wall clock back, time goes on from where it was at its
+// own pace until the process ends. The zero value is ready. Safe for concurrent use.
 type Steady struct {
 	mu   sync.Mutex
 	read time.Time // of the wall clock, with its monotonic reading
@@ -31,8 +31,8 @@ func (s *Steady) Now() time.Time {
 }
 
 const (
-	// worstRound bounds a measurement's round trip: half of it is how wrong the measurement may be. A home allows for 5 s between the end of
-	// a lease and what happens on its machine (zone.Config.Skew), of which this is a fifth.
+	// worstRound bounds a measurement's round trip: half of it is how wrong the measurement may be. A home allows for 5 s between the end
+	// of a lease and what happens on its machine (zone.Config.Skew), of which this is a fifth.
 	worstRound = 2 * time.Second
 	// kept is how many measurements the best is taken of: that with the shortest round trip.
 	kept = 8
@@ -40,10 +40,10 @@ const (
 	least = time.Millisecond
 )
 
-// Follower is a head's clock as a machine reckons it: what it said when it was measured, and the time gone since by a clock that nobody sets
-// and that goes on while the machine is suspended. It never goes back: where it is ahead of a better measurement it goes at half its pace until
-// that has caught up, and where it is behind it jumps. Before the first measurement it is the machine's wall clock of when it was made. Safe
-// for concurrent use.
+// Follower is a head's clock as a machine reckons it: what it said when it was measured, and the time gone since by a clock that nobody
+// sets and that goes on while the machine is suspended. It never goes back: where it is ahead of a better measurement it goes at half its
+// pace until that has caught up, and where it is behind it jumps. Before the first measurement it is the machine's wall clock of when it
+// was made. Safe for concurrent use.
 type Follower struct {
 	elapsed func() time.Duration
 
@@ -87,8 +87,8 @@ func (f *Follower) move() time.Time {
 	return f.base
 }
 
-// Measured takes a measurement: what the head's clock says now, and how long the way there and back took, which bounds how wrong that is. One
-// over a slower way than the cluster can do with is not taken.
+// Measured takes a measurement: what the head's clock says now, and how long the way there and back took, which bounds how wrong that is.
+// One over a slower way than the cluster can do with is not taken.
 func (f *Follower) Measured(head time.Time, round time.Duration) {
 	if round < 0 || round > worstRound {
 		return
@@ -107,8 +107,8 @@ func (f *Follower) Measured(head time.Time, round time.Duration) {
 	f.aim(now, best.zero.Add(f.from), best.round/2)
 }
 
-// aim has it get to where it should be, which is known but for an error. now is what it says. Behind it is never by more than that error, as
-// leases would be long; to be ahead by as much cuts them short, and is left alone.
+// aim has it get to where it should be, which is known but for an error. now is what it says. Behind it is never by more than that error,
+// as leases would be long; to be ahead by as much cuts them short, and is left alone.
 func (f *Follower) aim(now, should time.Time, wrong time.Duration) {
 	switch off := should.Sub(now); {
 	case off > 0 || !f.used:

@@ -105,9 +105,9 @@ func TestAFollowedClock(t *testing.T) {
 	})
 }
 
-// TestALeaseByAFollowedClock: a machine starts a lease when its clock says so, and its supervisor ends it by the count of time alone, as was
-// reckoned at the start. However wrong the machine's clocks are, it begins no more than the error of a measurement early, and nothing runs
-// when the home, which allows for the skew of clocks, gives the lease up.
+// TestALeaseByAFollowedClock: a machine starts a lease when its clock says so, and its supervisor ends it by the count of time alone, as
+// was reckoned at the start. However wrong the machine's clocks are, it begins no more than the error of a measurement early, and nothing
+// runs when the home, which allows for the skew of clocks, gives the lease up.
 func TestALeaseByAFollowedClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{head: time.Unix(1_000_000, 0), drift: rapid.Int64Range(-mostDrift, mostDrift).Draw(t, "drift")}

@@ -15,4 +15,5 @@ func elapsed() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-var began = time.Now()
+// began is when the process did.
+var began = time.Now() //nolint:gochecknoglobals // a count of time needs a beginning

@@ -17,13 +17,11 @@ import (
 
 // Machines are those of a cluster whose head this daemon is. Safe for concurrent use.
 type Machines interface {
-	// Machines lists those that have joined, by name.
-	Machines() []status.Machine
+	// Cluster lists those that have joined.
+	Cluster() status.Cluster
 	// CreateToken makes a token by which one machine, only that of the name if it is not empty, can join within a time at the head's
 	// address. Errors: Invalid, Exhausted.
 	CreateToken(name job.NodeID, within time.Duration) (token, head string, err error)
-	// Cluster says how many were removed, of those that are remembered; head: this daemon is the head of a cluster.
-	Cluster() (removed int, head bool)
 	// RemoveMachine takes one out for good. Errors: NotFound.
 	RemoveMachine(ctx context.Context, name job.NodeID) error
 }
@@ -54,11 +52,13 @@ func (h *nodeHandler) ListNodes(ctx context.Context, _ *connect.Request[pb.ListN
 		return nil, wire(err)
 	}
 	var out []*pb.Node
+	var cluster status.Cluster
 	for _, name := range about.Nodes {
 		out = append(out, &pb.Node{Name: string(name), Own: true, Up: true, Build: about.Version})
 	}
 	if h.machines != nil {
-		out = append(out, each(h.machines.Machines(), machineMessage)...)
+		cluster = h.machines.Cluster()
+		out = append(out, each(cluster.Machines, machineMessage)...)
 	}
 	at := make(map[string]*pb.Node, len(out))
 	for _, n := range out {
@@ -84,12 +84,7 @@ func (h *nodeHandler) ListNodes(ctx context.Context, _ *connect.Request[pb.ListN
 		}
 	}
 	slices.SortFunc(out, func(a, b *pb.Node) int { return cmp.Compare(a.Name, b.Name) })
-	resp := &pb.ListNodesResponse{Nodes: out}
-	if h.machines != nil {
-		removed, head := h.machines.Cluster()
-		resp.Head, resp.Removed = head, count(removed)
-	}
-	return connect.NewResponse(resp), nil
+	return connect.NewResponse(&pb.ListNodesResponse{Nodes: out, Head: cluster.Head, Removed: count(cluster.Removed)}), nil
 }
 
 func machineMessage(m *status.Machine) *pb.Node {

@@ -31,9 +31,9 @@ type machines struct {
 	removed []job.NodeID
 }
 
-func (m *machines) Machines() []status.Machine { return m.list }
-
-func (m *machines) Cluster() (removed int, head bool) { return 4, true }
+func (m *machines) Cluster() status.Cluster {
+	return status.Cluster{Head: true, Machines: m.list, Removed: 4}
+}
 
 func (m *machines) CreateToken(name job.NodeID, within time.Duration) (token, head string, err error) {
 	m.mu.Lock()

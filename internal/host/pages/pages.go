@@ -24,12 +24,16 @@ type older struct {
 	life job.Generation
 }
 
+// Whole are pages for those who need all of a job, however large it is.
+type Whole struct{ *Pages }
+
 // Older are the subjobs of a job that Job leaves out, the last of them before an index: the first is as many before that as there are.
 // Whoever wants all goes on with the index of the first; none are left at 0.
-func (p *Pages) Older(ctx context.Context, name job.ID, before int) ([]status.Subjob, error) {
+func (w Whole) Older(ctx context.Context, name job.ID, before int) ([]status.Subjob, error) {
+	p := w.Pages
 	look := func(z actor.Zone, _ quantity.Instant, name job.ID) (o older, ok bool) {
-		if h, is := z.(actor.Historian); is {
-			o.list, o.life, ok = h.Older(name, before)
+		if s, is := z.(actor.Surveyor); is {
+			o.list, o.life, ok = s.Survey().Older(name, before)
 		}
 		return o, ok
 	}

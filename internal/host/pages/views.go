@@ -238,7 +238,7 @@ func (v *Views) slices(now quantity.Instant) (all []status.Slice) {
 		if !ok {
 			continue
 		}
-		for _, s := range z.Offered(now) {
+		for _, s := range z.Survey().Offered(now) {
 			if v.nodes.Local(s.Node) {
 				continue
 			}

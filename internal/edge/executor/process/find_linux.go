@@ -86,7 +86,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		e.suspect(&protocol.Message{})
 	}
 	if e.o.Owner != "" {
-		e.tasks.Go(func() { keepRoom(e) })
+		e.tasks.Go(func() { (&disk{e}).keep() })
 	}
 	e.sensor.watcher.found.Store(true)
 	e.sensor.watcher.wake()

@@ -49,11 +49,15 @@ func short(o *Options, already bool) error {
 		s.Name(o.DataDir), what, syscall.ENOSPC)
 }
 
-// keepRoom keeps a machine's disk tidy until the executor is closed.
-func keepRoom(e *Executor) {
+// disk is that of an executor's machine.
+type disk struct{ e *Executor }
+
+// keep keeps it tidy, and tells where room is short, until the executor is closed.
+func (d *disk) keep() {
+	e := d.e
 	cache := eviction.Cache{
 		Layout: e.s, Lives: e.lives, Store: e.artifacts, Originals: e.originals, Lost: &e.lost, Logs: &e.logs,
-		InUse: func(j job.ID) map[string]bool { return begunFrom(e, j) }, Log: e.o.Logger,
+		InUse: d.begunFrom, Log: e.o.Logger,
 	}
 	ctx := e.artifacts.Context()
 	was := false
@@ -75,4 +79,22 @@ func keepRoom(e *Executor) {
 			return
 		}
 	}
+}
+
+// begunFrom are the checkpoints of a job that a subjob which is not over begins from, by their paths. A subjob is known before it looks for
+// its checkpoint, which waits for the lock of the job's folders: who has that lock and finds a checkpoint unused may remove it.
+func (d *disk) begunFrom(j job.ID) map[string]bool {
+	e := d.e
+	needed := map[string]bool{}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, r := range e.runs {
+		r.mu.Lock()
+		if r.told.State().Result == nil {
+			needed[r.lease.Resume] = true
+			needed[e.s.Checkpoint(j, r.work().Plan.Resume)] = true
+		}
+		r.mu.Unlock()
+	}
+	return needed
 }

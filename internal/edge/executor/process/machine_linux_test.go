@@ -50,8 +50,8 @@ func (b *bench) wantLeft(want ...string) {
 	b.await(fmt.Sprintf("just %v, and not %v, to be left", want, b.left()), func() bool { return slices.Equal(b.left(), want) })
 }
 
-// TestAMachineKeepsTheNewestCheckpointAlone: what its subjobs left is in the head's store. A checkpoint goes once the store has it no longer,
-// unless a running subjob began from it; and one that the store has comes back from there.
+// TestAMachineKeepsTheNewestCheckpointAlone: what its subjobs left is in the head's store. A checkpoint goes once the store has it no
+// longer, unless a running subjob began from it; and one that the store has comes back from there.
 func TestAMachineKeepsTheNewestCheckpointAlone(t *testing.T) {
 	s := newStore(t)
 	b := machine(t, s)
@@ -110,8 +110,8 @@ func TestAMachineForgetsWhatOlderBuildsKept(t *testing.T) {
 	b.wantLeft()
 }
 
-// TestAMachineIsKilledAtEachStep: of what a subjob leaves, from its end until nothing of it is on the machine. Its head's store has all of it
-// before its result is told, and from then on whatever the machine does.
+// TestAMachineIsKilledAtEachStep: of what a subjob leaves, from its end until nothing of it is on the machine. Its head's store has all of
+// it before its result is told, and from then on whatever the machine does.
 func TestAMachineIsKilledAtEachStep(t *testing.T) {
 	var dead atomic.Bool
 	var steps, until atomic.Int64
@@ -268,7 +268,8 @@ func TestWhoFillsAMachineOfManyIsNotToBlame(t *testing.T) {
 	})
 	m := chained(numbered(1<<16, 1), 0, 10, `head -c 60000000 /dev/zero > "$SLUICE_OUTPUT_DIR/x"; sleep 1000`)
 	b.do(m)
-	if r := b.ended(m.Token); r.Outcome != job.NodeFailed || r.Progress != 0 || !strings.Contains(r.Detail, "this machine's data directory") {
+	r := b.ended(m.Token)
+	if r.Outcome != job.NodeFailed || r.Progress != 0 || !strings.Contains(r.Detail, "this machine's data directory") {
 		t.Errorf("%v: %+v", r.Outcome, r)
 	}
 	b.wantDiskFreed()
@@ -296,8 +297,9 @@ func TestAMachineByAnotherClock(t *testing.T) {
 			b.do(m)
 			b.next(protocol.Started)
 			want := shim.Deadline(w.End.Add(-ahead))[:19] // but for milliseconds
-			b.await("the program to say its deadline", func() bool { return strings.Count(shim.Tail(b.dir().Stdout(), 10, 1000), "\n") > 0 })
-			if out := shim.Tail(b.dir().Stdout(), 10, 1000); strings.Count(out, want) != 2 {
+			said := func() string { return shim.Tail(b.dir().Stdout(), 10, 1000) }
+			b.await("the program to say its deadline", func() bool { return strings.Contains(said(), "\n") })
+			if out := said(); strings.Count(out, want) != 2 {
 				t.Errorf("ahead by %v: the program reads %s, want %s", ahead, out, want)
 			}
 			now := quantity.At(b.o.Now())

@@ -229,26 +229,9 @@ func (e *Executor) moveLogs(dir shim.Dir, l *shim.Lease) error {
 	return nil
 }
 
-// begunFrom are the checkpoints of a job that a subjob which is not over begins from, by their paths. A subjob is known before it looks for
-// its checkpoint, which waits for the lock of the job's folders: who has that lock and finds a checkpoint unused may remove it.
-func begunFrom(e *Executor, j job.ID) map[string]bool {
-	needed := map[string]bool{}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, r := range e.runs {
-		r.mu.Lock()
-		if r.told.State().Result == nil {
-			needed[r.lease.Resume] = true
-			needed[e.s.Checkpoint(j, r.work().Plan.Resume)] = true
-		}
-		r.mu.Unlock()
-	}
-	return needed
-}
-
 // dropCheckpoints removes a job's other generations once the newest is in place, except those that a subjob still reads.
 func (e *Executor) dropCheckpoints(j job.ID, newest job.Token) {
-	needed := begunFrom(e, j)
+	needed := (&disk{e}).begunFrom(j)
 	needed[e.s.Checkpoint(j, newest)] = true
 	entries, err := os.ReadDir(e.s.Checkpoints(j))
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 type Anchor struct {
 	Wall quantity.Instant
 	Boot time.Duration
-	// Ahead is by how much the node's clock was ahead of the machine's wall clock, which programs read: that of a machine which has joined a
-	// cluster is its head's.
+	// Ahead is by how much the node's clock was ahead of the machine's wall clock, which programs read: that of a machine which has joined
+	// a cluster is its head's.
 	Ahead time.Duration `json:",omitempty"`
 }
 

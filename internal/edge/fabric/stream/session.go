@@ -5,11 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-	"unicode"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/errkind"
@@ -223,20 +221,6 @@ func (s *session) greet(h *pb.Hello) error {
 		MapsUsers: h.GetMapsUsers()})
 	close(s.heard)
 	return nil
-}
-
-// mostBuild bounds the name of the other side's build, in bytes.
-const mostBuild = 100
-
-// plain is a build's name as it is kept, logged and printed: the other side may say anything.
-func plain(build string) string {
-	build = strings.Map(func(c rune) rune {
-		if unicode.IsPrint(c) {
-			return c
-		}
-		return -1
-	}, build[:min(len(build), mostBuild)])
-	return strings.ToValidUTF8(build, "")
 }
 
 // speaks says whether both sides have a version of links in common.

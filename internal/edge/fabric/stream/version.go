@@ -2,6 +2,8 @@ package stream
 
 import (
 	"strconv"
+	"strings"
+	"unicode"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/errkind"
@@ -9,7 +11,7 @@ import (
 
 // later raises the versions of links that this build says it speaks, for tests of upgrades (go build -ldflags "-X ...stream.later=1"): as a
 // build of so many releases later would that has changed nothing else.
-var later string
+var later string //nolint:gochecknoglobals // the linker sets it, and nobody else
 
 // Speaks is what this side says of the versions that it speaks, and of its build.
 func Speaks(build string) *pb.Speaks {
@@ -46,4 +48,18 @@ func Ahead(head, machine *pb.Speaks) string {
 	}
 	return "this machine is a release ahead of its head, whose version of links it speaks: upgrade the head first the next time, since with a " +
 		"machine that is another release ahead it has no words in common"
+}
+
+// mostBuild bounds the name of the other side's build, in bytes.
+const mostBuild = 100
+
+// plain is a build's name as it is kept, logged and printed: the other side may say anything.
+func plain(build string) string {
+	build = strings.Map(func(c rune) rune {
+		if unicode.IsPrint(c) {
+			return c
+		}
+		return -1
+	}, build[:min(len(build), mostBuild)])
+	return strings.ToValidUTF8(build, "")
 }

@@ -203,8 +203,8 @@ func (c *head) machines() membership.Machines {
 	return membership.Machines{Authority: c.authority, Links: c.links}
 }
 
-// Machines implements api.Machines.
-func (c *head) Machines() []status.Machine {
+// Cluster implements api.Machines.
+func (c *head) Cluster() status.Cluster {
 	all := c.authority.Machines()
 	list := make([]status.Machine, len(all))
 	for i := range all {
@@ -218,11 +218,8 @@ func (c *head) Machines() []status.Machine {
 			m.Measured, m.Offset, m.RoundTrip = l.RoundTrip > 0, l.Offset, l.RoundTrip
 		}
 	}
-	return list
+	return status.Cluster{Head: true, Machines: list, Removed: c.authority.Removed()}
 }
-
-// Cluster implements api.Machines.
-func (c *head) Cluster() (removed int, head bool) { return c.authority.Removed(), true }
 
 // CreateToken implements api.Machines.
 func (c *head) CreateToken(name job.NodeID, within time.Duration) (token, at string, err error) {

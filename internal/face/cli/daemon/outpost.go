@@ -118,11 +118,8 @@ func (o outpost) Negotiate(context.Context, host.Negotiation) (h host.Heard, err
 	return h, o.elsewhere()
 }
 
-// Machines implements api.Machines: none have joined here.
-func (o outpost) Machines() []status.Machine { return nil }
-
-// Cluster implements api.Machines.
-func (o outpost) Cluster() (removed int, head bool) { return 0, false }
+// Cluster implements api.Machines: none have joined here.
+func (o outpost) Cluster() (c status.Cluster) { return c }
 
 // CreateToken implements api.Machines.
 func (o outpost) CreateToken(job.NodeID, time.Duration) (token, head string, err error) {

@@ -75,12 +75,12 @@ func (c *Cache) checkpoints(ctx context.Context, evict func(has bool) bool) {
 			if bad != nil {
 				continue
 			}
-			has, err := c.Store.HasCheckpoint(ctx, j, t)
-			if err == nil && evict(has) {
-				err = c.checkpoint(j, t)
+			has, failed := c.Store.HasCheckpoint(ctx, j, t)
+			if failed == nil && evict(has) {
+				failed = c.checkpoint(j, t)
 			}
-			if err != nil {
-				return err
+			if failed != nil {
+				return failed
 			}
 		}
 		return err
@@ -122,7 +122,8 @@ func (c *Cache) outputs(ctx context.Context) {
 	})
 }
 
-// jobs calls each for the jobs that have a folder of a kind. It stops at the first error: the store may be away, and each call waits for it.
+// jobs calls each for the jobs that have a folder of a kind. It stops at the first error: the store may be away, and each call waits for
+// it.
 func (c *Cache) jobs(kind string, each func(job.ID) error) {
 	entries, err := os.ReadDir(c.Layout.In(kind))
 	for _, entry := range entries {
