@@ -47,7 +47,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast forecast-page forecast-page-test airlock incentives scale peers fabric versitygw kube kube-soak kube-bench kube-assets kubelet cluster upgrade soak kills planted mutants vmtest generate definitions chart image golden hooks clean
+.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast forecast-page forecast-page-test airlock incentives scale peers fabric machines versitygw kube kube-soak kube-bench kube-assets kubelet cluster upgrade soak kills planted mutants vmtest generate definitions chart image golden hooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -156,6 +156,9 @@ peers: ## the same asks placed by ours and by other schedulers, into docs/benchm
 fabric: ## messages between machines beside NATS, into docs/benchmarks.md (a module of its own, with NATS; about 3 minutes)
 	cd bench/fabric && GOWORK=off GOFLAGS="-mod=mod -buildvcs=false" $(GO) build -o $(CURDIR)/.tmp/fabric . && \
 	$(CURDIR)/.tmp/fabric -write $(CURDIR)/docs/benchmarks.md
+
+machines: build ## a head and machines that joined it: no-op jobs beside Slurm, award to start, bytes, and 200 machines, into docs/benchmarks.md (about 6 minutes)
+	$(GO) run ./bench/machines -bin bin -write docs/benchmarks.md
 
 versitygw: $(VERSITYGW) ## build the S3 server that stores of kind s3 are tested against (a minute; without it these tests are skipped)
 

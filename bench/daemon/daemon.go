@@ -33,13 +33,15 @@ type Options struct {
 	GPUs string
 	// Flags of `sluice up` besides; they come last.
 	Flags []string
+	// Join: it is no head but a machine, which joins the head at this address by the token (`sluice join`); Flags are of that command.
+	Join, Token string
 	// Patience is how long it may take until it serves. Default 20 s.
 	Patience time.Duration
 	// Memory is how much it may have in memory, in MiB, before it is killed, for as long as it lives. 0: as much as it likes.
 	Memory float64
 }
 
-// Daemon is one `sluice up` with a client for it.
+// Daemon is one `sluice up` or `sluice join` with a client for it.
 type Daemon struct {
 	sluicev1alpha1connect.SluiceServiceClient
 	// Base is its URL, HTTP a client that keeps enough connections for 128 callers.
@@ -82,7 +84,11 @@ func Start(o Options) (*Daemon, error) {
 		return nil, err
 	}
 	defer log.Close()
-	flags := []string{"up", "--data", Data(o.Dir), "--gpus", o.GPUs, "--listen", "127.0.0.1:0", "--log", "warn"}
+	flags := []string{"up"}
+	if o.Join != "" {
+		flags = []string{"join", o.Join, "--token", o.Token}
+	}
+	flags = append(flags, "--data", Data(o.Dir), "--gpus", o.GPUs, "--listen", "127.0.0.1:0", "--log", "warn")
 	d.cmd = exec.Command(filepath.Join(o.Bin, "sluice"), append(flags, o.Flags...)...)
 	d.cmd.Stderr = log
 	out, err := d.cmd.StdoutPipe()

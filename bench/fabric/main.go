@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"sluice.dev/sluice/bench/page"
 )
 
 // head is one contestant's side that listens.
@@ -94,7 +96,7 @@ func run(machines int, child, addr, own, write string) error {
 	if write == "" {
 		return nil
 	}
-	return rewrite(write, text)
+	return page.Between(write, "fabric", text)
 }
 
 func find(name string) contestant {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 )
 
@@ -40,19 +39,4 @@ func table(results map[string]map[string]float64, machines int) string {
 		b.WriteString("\n")
 	}
 	return b.String()
-}
-
-// rewrite puts text between the marks of a page.
-func rewrite(path, text string) error {
-	const from, to = "<!-- fabric: written by make fabric -->\n", "<!-- fabric: end -->\n"
-	page, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	head, rest, ok := strings.Cut(string(page), from)
-	_, tail, also := strings.Cut(rest, to)
-	if !ok || !also {
-		return fmt.Errorf("%s has no marks %q and %q", path, from, to)
-	}
-	return os.WriteFile(path, []byte(head+from+text+to+tail), 0o644)
 }

@@ -5,9 +5,12 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"sluice.dev/sluice/bench/slurm"
 )
 
 // peers are the contenders that are installed here; one line is said about each that is not. stop ends what was started
@@ -24,7 +27,7 @@ func (s *settings) peers(ctx context.Context) (all []contender, stop func() erro
 		}
 		all = append(all, contender{"Noop/" + p.program, p.lacks, s.piped(path), s.processes})
 	}
-	c, err := s.slurm(ctx)
+	c, err := slurm.Start(ctx, slurm.Options{Dir: filepath.Join(s.temp, "slurm"), Nodes: 1, CPUs: s.slots})
 	if err != nil {
 		fmt.Printf("# slurm: skipped: %v\n", err)
 		return all, func() error { return nil }
@@ -32,10 +35,18 @@ func (s *settings) peers(ctx context.Context) (all []contender, stop func() erro
 	const lacks = "no accounting and no control groups here: a process is held by its tree; job state is saved at intervals and not at " +
 		"every change"
 	return append(all,
-		contender{"Noop/slurm-array", lacks, c.array, max(1, s.processes/5)},
-		contender{"Noop/slurm-steps", lacks + "; steps of one allocation are not queued or kept as jobs", c.steps(s.slots),
+		contender{"Noop/slurm-array", lacks, plain(c.Array), max(1, s.processes/5)},
+		contender{"Noop/slurm-steps", lacks + "; steps of one allocation are not queued or kept as jobs", plain(c.Steps),
 			max(1, s.processes/5)},
-	), c.stop
+	), c.Stop
+}
+
+// plain is a batch without other figures.
+func plain(batch func(context.Context, int) (time.Duration, error)) func(context.Context, int) (time.Duration, []figure, error) {
+	return func(ctx context.Context, n int) (time.Duration, []figure, error) {
+		took, err := batch(ctx, n)
+		return took, nil, err
+	}
 }
 
 // piped runs a program that reads an argument a line and starts /bin/true for each.

@@ -96,3 +96,18 @@ func Names(of ...any) (out []string) {
 	}
 	return out
 }
+
+// Between puts text between the marks that a page has for a bench, and leaves the rest of it as it is.
+func Between(path, bench, text string) error {
+	from, to := fmt.Sprintf("<!-- %[1]s: written by make %[1]s -->\n", bench), fmt.Sprintf("<!-- %s: end -->\n", bench)
+	was, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	head, rest, ok := strings.Cut(string(was), from)
+	_, tail, also := strings.Cut(rest, to)
+	if !ok || !also {
+		return fmt.Errorf("%s has no marks %q and %q", path, from, to)
+	}
+	return os.WriteFile(path, []byte(head+from+text+to+tail), 0o644)
+}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"sluice.dev/sluice/bench/page"
 )
 
 // table has the results of every contestant.
@@ -122,21 +124,9 @@ func machine() string {
 	return fmt.Sprintf("%s, %d cores, %s", model, runtime.NumCPU(), runtime.Version())
 }
 
-// Where the table stands on the page.
-const begin, end = "<!-- peers: written by make peers -->\n", "<!-- peers: end -->\n"
-
 // keep writes the table into a page, between its marks.
-func (t *table) keep(page string) error {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	before, rest, found := strings.Cut(string(text), begin)
-	_, after, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		return fmt.Errorf("%s has no place for the table: want the lines %q and %q", page, begin, end)
-	}
+func (t *table) keep(file string) error {
 	var out strings.Builder
 	t.markdown(&out)
-	return os.WriteFile(page, []byte(before+begin+out.String()+end+after), 0o644)
+	return page.Between(file, "peers", out.String())
 }
