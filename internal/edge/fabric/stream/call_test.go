@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -141,6 +142,53 @@ func TestAReplacedLinkEnds(t *testing.T) {
 	}
 	if list := h.Machines(); len(list) != 1 || !list[0].Up {
 		t.Errorf("machines: %+v", list)
+	}
+}
+
+// What waits for a link when it ends is lost, and counted, whichever side has dropped it and whether another link takes its place.
+func TestWhatALinkStillHasIsCounted(t *testing.T) {
+	h, waits := NewHead(HeadOptions{}), protocol.Message{Kind: protocol.Published, To: nodeN}
+	other := &pb.Hello{Build: "b"}
+	link := func() *linked {
+		ctx, end := context.WithCancelCause(context.Background())
+		l := &linked{session: newSession(brisk, "b", nil), ctx: ctx, end: end}
+		l.other.Store(other)
+		return l
+	}
+	first, second := link(), link()
+	for _, l := range []*linked{first, second} {
+		if err := h.enter("n", l); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.up("n", l); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			h.Send(waits)
+		}
+	}
+	if n := h.Dropped(); n != 3 {
+		t.Errorf("%d dropped once another link has taken the place of one for which 3 waited", n)
+	}
+	h.down("n", first, errReplaced)
+	h.down("n", second, errHungUp)
+	if n := h.Dropped(); n != 6 {
+		t.Errorf("%d dropped once that is gone too, for which 3 waited", n)
+	}
+}
+
+// A call that was ended before its hello was heard becomes no link: its machine was expelled, or has called again.
+func TestACallThatWasEndedIsNoLink(t *testing.T) {
+	h := NewHead(HeadOptions{})
+	ctx, end := context.WithCancelCause(context.Background())
+	l := &linked{session: newSession(brisk, "b", nil), ctx: ctx, end: end}
+	l.other.Store(hello)
+	if err := h.enter("n", l); err != nil {
+		t.Fatal(err)
+	}
+	h.Expel("n", errHungUp)
+	if err := h.up("n", l); !errors.Is(err, errHungUp) || len(h.Machines()) != 0 {
+		t.Errorf("got %v, and machines %+v", err, h.Machines())
 	}
 }
 

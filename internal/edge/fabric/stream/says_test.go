@@ -11,6 +11,7 @@ import (
 // actors take the kind of a message for its sender's right to it.
 func TestWhatAMachineMaySay(t *testing.T) {
 	own, other := protocol.Slice{ID: "liar/gpu0"}, protocol.Slice{ID: "n/gpu0"}
+	shorter, longer := protocol.Slice{ID: "lia/gpu0"}, protocol.Slice{ID: "liar2/gpu0"}
 	filed := make([]protocol.Fact, 1)
 	stock := func(all ...protocol.Slice) *protocol.Stock { return &protocol.Stock{Slices: all} }
 	response := func(p protocol.Place) *protocol.Response { return &protocol.Response{Place: &p} }
@@ -25,6 +26,9 @@ func TestWhatAMachineMaySay(t *testing.T) {
 	}{
 		{"offers its own slice", protocol.Message{Kind: protocol.Offer, To: zone, Body: view("liar", own)}, true},
 		{"offers another's slice", protocol.Message{Kind: protocol.Offer, To: zone, Body: view("liar", other)}, false},
+		{"offers that of a shorter name", protocol.Message{Kind: protocol.Offer, To: zone, Body: view("liar", shorter)}, false},
+		{"offers that of a longer name", protocol.Message{Kind: protocol.Offer, To: zone, Body: view("liar", longer)}, false},
+		{"offers nobody's", protocol.Message{Kind: protocol.Offer, To: zone, Body: view("liar", protocol.Slice{ID: "liar"})}, false},
 		{"offers for another", protocol.Message{Kind: protocol.Offer, To: zone, Body: view("n", own)}, false},
 		{"lists its slices", protocol.Message{Kind: protocol.Inventory, To: gate, Body: stock(own)}, true},
 		{"lists another's", protocol.Message{Kind: protocol.Inventory, To: gate, Body: stock(own, other)}, false},

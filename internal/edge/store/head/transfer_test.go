@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"path/filepath"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -402,6 +405,56 @@ func TestAHeadThatFallsSilent(t *testing.T) {
 			cancel()
 			speak()
 			_ = s.Close()
+		}
+	}
+}
+
+// many is a store that lists more than a frame of an answer holds.
+type many struct {
+	store.Store
+	objects []store.Object
+	names   []store.Named
+}
+
+func (m many) List(_ context.Context, tell func(store.Object) error) error {
+	for _, o := range m.objects {
+		if err := tell(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m many) Names(_ context.Context, _ string, tell func(store.Named) error) error {
+	for _, n := range m.names {
+		if err := tell(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A list arrives whole, however many frames it takes, and in order.
+func TestListsOfManyFrames(t *testing.T) {
+	own := opened(t, t.TempDir())
+	for _, n := range []int{0, 1, atOnce - 1, atOnce, atOnce + 1, 3*atOnce + 7} {
+		m := many{Store: own}
+		for i := range n {
+			d, at := digestOf([]byte(fmt.Sprint(i))), time.Unix(int64(i), 0).UTC()
+			m.objects = append(m.objects, store.Object{Digest: d, Size: int64(i), Changed: at})
+			m.names = append(m.names, store.Named{Name: fmt.Sprintf("jobs/me/j%d", i), Refs: store.Refs{"output": d}, Changed: at})
+		}
+		s := serve(t, newAuthority(t), "", ServiceOptions{Store: m}).join("n")
+		var objects []store.Object
+		if err := s.List(t.Context(), func(o store.Object) error { objects = append(objects, o); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		var names []store.Named
+		if err := s.Names(t.Context(), "jobs", func(n store.Named) error { names = append(names, n); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(objects, m.objects) || !reflect.DeepEqual(names, m.names) {
+			t.Errorf("of %d objects and names %d and %d arrived, or others", n, len(objects), len(names))
 		}
 	}
 }
