@@ -151,7 +151,7 @@ func TestWhatALinkStillHasIsCounted(t *testing.T) {
 	other := &pb.Hello{Build: "b"}
 	link := func() *linked {
 		ctx, end := context.WithCancelCause(context.Background())
-		l := &linked{session: newSession(brisk, "b", nil), ctx: ctx, end: end}
+		l := &linked{session: newSession(brisk, "b", time.Now, nil), ctx: ctx, end: end}
 		l.other.Store(other)
 		return l
 	}
@@ -181,7 +181,7 @@ func TestWhatALinkStillHasIsCounted(t *testing.T) {
 func TestACallThatWasEndedIsNoLink(t *testing.T) {
 	h := NewHead(HeadOptions{})
 	ctx, end := context.WithCancelCause(context.Background())
-	l := &linked{session: newSession(brisk, "b", nil), ctx: ctx, end: end}
+	l := &linked{session: newSession(brisk, "b", time.Now, nil), ctx: ctx, end: end}
 	l.other.Store(hello)
 	if err := h.enter("n", l); err != nil {
 		t.Fatal(err)
