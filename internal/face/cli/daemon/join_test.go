@@ -57,7 +57,8 @@ func cluster(t *testing.T) (address, token string) {
 func TestADataDirectoryIsOfOneKind(t *testing.T) {
 	address, token := cluster(t)
 	join := func(data string) (*membership.Membership, error) {
-		return belong(t.Context(), &Options{Name: "m", Head: address, Invitation: token, Log: slog.New(slog.DiscardHandler)}, data, true, nil)
+		o := &Options{Name: "m", Head: address, Invitation: token, Log: slog.New(slog.DiscardHandler)}
+		return belong(t.Context(), o, data, true, nil)
 	}
 	for _, part := range []string{datadir.ArchiveDir, authorityDir} {
 		data := t.TempDir()
