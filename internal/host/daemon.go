@@ -203,8 +203,21 @@ func (d *daemon) begin(ctx context.Context, files Files, past *recovery.State) e
 	}
 	d.space.Hold()
 	d.workdirs.Sweep()
-	d.loop.First(slices.Concat(d.machine.Held(), d.machine.Stock(dealt, found), d.led.stocks.Told()))
+	d.loop.First(slices.Concat(d.machine.Held(), d.machine.Stock(dealt, found), d.away()))
 	return nil
+}
+
+// away are what machines had that have joined and are not linked yet, for the gate, and for zones, which judge nothing by what they know
+// of slices until they have heard of these.
+func (d *daemon) away() []protocol.Message {
+	all := d.led.stocks.Told()
+	for _, told := range slices.Clone(all) {
+		for i := range d.set.Zones {
+			told.To = protocol.Address{Role: protocol.Zone, ID: string(d.set.Zones[i].ID)}
+			all = append(all, told)
+		}
+	}
+	return all
 }
 
 // deliver takes a message for an actor of this process.

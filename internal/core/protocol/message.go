@@ -150,7 +150,7 @@ const (
 // Node <-> executor, and the timer.
 const (
 	// Inventory is the first input of a node after boot, and said again when slices have come or gone: Stock. Executor -> node. Node ->
-	// gate; gate -> node asks for that, with several zones.
+	// gate; gate -> node asks for that, with several zones. Driver, in the name of a node that is away -> gate, zone: what it had last.
 	Inventory Kind = iota + 80
 	// Start a subjob: Token, Job, Generation, Work. Node -> executor, idempotent by Token.
 	Start

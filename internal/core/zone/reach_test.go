@@ -40,6 +40,54 @@ func TestOutgrownJobsDoNotWait(t *testing.T) {
 	}
 }
 
+// TestNothingIsOutOfReachOfAMachineThatIsAway: after a restart a zone does not know what machines have that were not heard of since, so
+// it ends no job for want of a slice until each of them has offered, or was removed.
+func TestNothingIsOutOfReachOfAMachineThatIsAway(t *testing.T) {
+	const gib = quantity.Amount(1) << 30
+	spec := &job.Spec{Kind: job.Items, Total: 100, Grid: 1, PerUnit: time.Second, Parallelism: 1, MaxFailures: 3,
+		Safe: trp.Table{Bounds: []int64{100}, Least: [][]quantity.Amount{{4 * gib}}}}
+	node := func(name job.NodeID) protocol.Address { return protocol.Address{Role: protocol.Node, ID: string(name)} }
+	slice := func(name job.NodeID, memory quantity.Amount) protocol.Slice {
+		return protocol.Slice{ID: job.SliceID(name) + "/a", Speed: 1000, Capacity: trp.Vector{trp.Memory: memory * gib}}
+	}
+	offer := func(name job.NodeID, memory quantity.Amount) protocol.Message {
+		return protocol.Message{Kind: protocol.Offer, From: node(name), Epoch: 1,
+			Body: &protocol.SliceView{Slice: slice(name, memory), Node: name, Usable: true, Version: 1}}
+	}
+	stock := func(name job.NodeID, all ...protocol.Slice) protocol.Message {
+		return protocol.Message{Kind: protocol.Inventory, From: node(name), Body: &protocol.Stock{Slices: all}}
+	}
+	removed := func(name job.NodeID) protocol.Message {
+		return protocol.Message{Kind: protocol.Removed, From: protocol.Address{Role: protocol.Person}, Body: &protocol.Removal{Node: name}}
+	}
+	for _, c := range []struct {
+		name  string
+		heard []protocol.Message
+		waits bool
+	}{
+		{"none is away", nil, false},
+		{"one is away", []protocol.Message{stock("m", slice("m", 8))}, true},
+		{"one without slices is away", []protocol.Message{stock("m")}, false},
+		{"it is back, with what suits", []protocol.Message{stock("m", slice("m", 8)), offer("m", 8)}, true},
+		{"it is back, with less than it had", []protocol.Message{stock("m", slice("m", 8)), offer("m", 4)}, false},
+		{"one of two is back", []protocol.Message{stock("m", slice("m", 4)), stock("n", slice("n", 4)), offer("m", 4)}, true},
+		{"one of two is back, the other removed", []protocol.Message{stock("m", slice("m", 4)), stock("n", slice("n", 4)), offer("m", 4),
+			removed("n")}, false},
+	} {
+		z, err := New(Config{ID: "z", Policy: fifo.Policy{}, Own: []job.NodeID{"head"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range append([]protocol.Message{offer("head", 4)}, c.heard...) {
+			z.Step(1, m, &protocol.Out{})
+		}
+		j := z.home.Book().Outsider(&protocol.Record{Spec: spec, Learned: protocol.Learned{MemoryScale: 1500}})
+		if why := (*fleet)(z).Beyond(j); (why == "") != c.waits {
+			t.Errorf("%s: %q", c.name, why)
+		}
+	}
+}
+
 // TestWhoSearchesOutgrowsTheSlicesOfAllZones: what only another zone has a slice for goes there, and ends where nobody has one.
 func TestWhoSearchesOutgrowsTheSlicesOfAllZones(t *testing.T) {
 	const gib = quantity.Amount(1) << 30

@@ -10,6 +10,7 @@ import (
 // numbers and tokens that anybody can guess. So whatever a node says is held to what is its own, here and nowhere else:
 //
 //	Offer                                            a slice that no other node offers, and on which no other node has a claim
+//	Inventory                                        its own slices: the driver says it of nodes that are away as it starts
 //	Granted, Refused                                 an ask, a reservation or an extension that this node was asked for, of that job
 //	Leased, RedeemRefused, Running, Report,          a claim, or a member of a gang's, that this node has, or had when it was settled
 //	  Extended, Result, Published
@@ -29,6 +30,8 @@ func (z *senders) entitled(in *protocol.Message) bool {
 	case protocol.Offer:
 		v := in.Body.(*protocol.SliceView)
 		return by != "" && v.Node == by && z.sites.Takes(v)
+	case protocol.Inventory:
+		return by != ""
 	case protocol.Granted:
 		node, of := z.asked(in.Body.(*protocol.Grant).Ask)
 		return by != "" && (node == "" || node == by && of == in.Job)

@@ -2,6 +2,7 @@ package zone
 
 import (
 	"sluice.dev/sluice/internal/core/home"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -17,8 +18,14 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	}
 	switch in.Kind {
 	case protocol.Offer:
-		if v := in.Body.(*protocol.SliceView); z.sites.SetView(now, in.Epoch, v) && v.Room != nil && z.seek != nil {
+		v := in.Body.(*protocol.SliceView)
+		if z.sites.SetView(now, in.Epoch, v) && v.Room != nil && z.seek != nil {
 			z.seek.Ground().Hear(v.Node, v.Room)
+		}
+		z.reach.Settled(v.Node)
+	case protocol.Inventory:
+		if len(in.Body.(*protocol.Stock).Slices) > 0 {
+			z.reach.Await(job.NodeID(in.From.ID))
 		}
 	case protocol.Granted:
 		z.granted(now, &in, in.Body.(*protocol.Grant), out)
@@ -27,6 +34,7 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Removed:
 		node := in.Body.(*protocol.Removal).Node
 		z.sites.Remove(now, node)
+		z.reach.Settled(node)
 		if z.seek != nil {
 			z.seek.Ground().Forget(node)
 		}

@@ -37,16 +37,27 @@ type Reach struct {
 	options bool
 	// elsewhere is the memory of the largest slices that any zone has, where jobs search; 0 where they do not.
 	elsewhere quantity.Amount
+	// awaited are nodes that have slices and have not offered them since this boot.
+	awaited map[job.NodeID]bool
 }
 
 // New judges by floor and planner. options: jobs may run in any of the ways that they declare. elsewhere is the memory of the largest
 // slices that any zone has, where jobs search; 0 where they do not.
 func New(floor Floor, planner Planner, options bool, elsewhere quantity.Amount) *Reach {
-	return &Reach{floor, planner, options, elsewhere}
+	return &Reach{floor: floor, planner: planner, options: options, elsewhere: elsewhere, awaited: map[job.NodeID]bool{}}
 }
 
-// Beyond says why nothing could ever run what is left of a job; empty if something could.
+// Await notes a node that has slices and is away: nothing is out of reach until it has offered them, or is gone.
+func (r *Reach) Await(node job.NodeID) { r.awaited[node] = true }
+
+// Settled notes that a node has offered its slices, or is gone for good.
+func (r *Reach) Settled(node job.NodeID) { delete(r.awaited, node) }
+
+// Beyond says why nothing could ever run what is left of a job; empty if something could, or a node's slices are not known yet.
 func (r *Reach) Beyond(j *home.Job, of *index.Job) string {
+	if len(r.awaited) > 0 {
+		return ""
+	}
 	if why := r.tooSlow(j, of); why != "" {
 		return why
 	}
