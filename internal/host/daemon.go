@@ -91,7 +91,7 @@ func newDaemon(o Options) *daemon {
 	}
 	d.trouble = trouble.New(d.nodes, d.inbox, d.observer, o.Log)
 	d.space = space.New(o.DataDir, d.trouble, o.Log)
-	d.agents = agents.New(o.DataDir, d.inbox.Put, d.inbox.Call, func(name job.ID) (string, bool) { return d.archivist.Agent(name) })
+	d.agents = agents.New(o.DataDir, d.inbox.Put, d.inbox.Call, func(name job.ID) *protocol.Acceptance { return d.archivist.Agent(name) })
 	d.views = pages.NewViews(d.set, d.directory(), o.Guard)
 	d.workdirs = workdirs.New(d.inbox, d.views, o.DataDir, o.Log)
 	if o.Elsewhere != nil {

@@ -30,7 +30,7 @@ type Agents struct {
 	keys   keyring
 	send   func(protocol.Message)
 	try    func(protocol.Message) error
-	recall func(job.ID) (digest string, ok bool)
+	recall func(job.ID) *protocol.Acceptance
 
 	mu   sync.Mutex
 	jobs map[job.ID]*agent
@@ -40,7 +40,7 @@ type Agents struct {
 
 // agent is the state of one external job's agent.
 type agent struct {
-	digest     string
+	identity   string // what its key is made of (identityOf)
 	open       quota
 	over       bool
 	archived   bool     // kept only while it has a session
@@ -49,8 +49,8 @@ type agent struct {
 }
 
 // New returns the agents of a data directory, which holds the secret that their keys are derived from. send delivers a message to an actor
-// and never refuses, try refuses when the inbox is full; recall returns the digest of an archived external job.
-func New(dataDir string, send func(protocol.Message), try func(protocol.Message) error, recall func(job.ID) (string, bool)) *Agents {
+// and never refuses, try refuses when the inbox is full; recall returns the acceptance of an archived external job, nil for none.
+func New(dataDir string, send func(protocol.Message), try func(protocol.Message) error, recall func(job.ID) *protocol.Acceptance) *Agents {
 	return &Agents{keys: keyring{dir: dataDir}, send: send, try: try, recall: recall, jobs: map[job.ID]*agent{}}
 }
 
@@ -61,7 +61,7 @@ func (a *Agents) Fact(f *protocol.Fact) {
 	case accepted != nil && accepted.Spec != nil && accepted.Spec.External:
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		a.jobs[f.Job] = &agent{digest: accepted.Digest, open: quota{rate: openRate, burst: openBurst}}
+		a.jobs[f.Job] = &agent{identity: identityOf(accepted), open: quota{rate: openRate, burst: openBurst}}
 	case f.Kind == protocol.Ended, f.Kind == protocol.JobClosed:
 		a.ended = append(a.ended, f.Job)
 	case f.Kind == protocol.JobRequeued:
@@ -146,8 +146,8 @@ func (a *Agents) enter(n *Negotiation, now time.Time) (*session, uint64, error) 
 	var err error
 	if n.Session == 0 {
 		if at == nil {
-			if digest, ok := a.recall(n.Job); ok {
-				at = &agent{digest: digest, open: quota{rate: openRate, burst: openBurst}, over: true, archived: true}
+			if accepted := a.recall(n.Job); accepted != nil {
+				at = &agent{identity: identityOf(accepted), open: quota{rate: openRate, burst: openBurst}, over: true, archived: true}
 			}
 		}
 		s, err = a.opened(at, n, now)
@@ -176,12 +176,12 @@ func (a *Agents) enter(n *Negotiation, now time.Time) (*session, uint64, error) 
 
 // opened returns a new session, which replaces the job's present one.
 func (a *Agents) opened(at *agent, n *Negotiation, now time.Time) (*session, error) {
-	digest := ""
+	identity := ""
 	if at != nil {
-		digest = at.digest
+		identity = at.identity
 	}
 	// The same computation and the same answer for an unknown job, so that a caller can't find out which jobs exist.
-	ok, err := a.keys.opens(n.Key, n.Job, digest)
+	ok, err := a.keys.opens(n.Key, n.Job, identity)
 	if err != nil {
 		return nil, err
 	}

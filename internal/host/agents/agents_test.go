@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -9,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/host/inbox"
 )
 
@@ -45,7 +47,12 @@ func TestMailboxIsBounded(t *testing.T) {
 // TestTheAgentOfAnArchivedJob: it hears that the job is over, like any other, and nothing of it is kept when it has gone.
 func TestTheAgentOfAnArchivedJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		recall := func(name job.ID) (string, bool) { return "content", name == "x" }
+		recall := func(name job.ID) *protocol.Acceptance {
+			if name != "x" {
+				return nil
+			}
+			return &protocol.Acceptance{Digest: "content", Spec: &job.Spec{External: true}}
+		}
 		b := inbox.New(nil)
 		a := New(t.TempDir(), b.Put, b.Call, recall)
 		h := NewAPI(a, nil, b)
@@ -91,8 +98,43 @@ func TestAgentsOfAnotherLife(t *testing.T) {
 			}
 		}
 		a.Fact(&protocol.Fact{Kind: protocol.JobRequeued, Job: "a", Generation: 2, Body: &protocol.Sequel{}})
-		if a.Settle(); a.jobs["a"].over || a.jobs["a"].digest != "d" {
+		if a.Settle(); a.jobs["a"].over || a.jobs["a"].identity != "d" {
 			t.Errorf("settled before %v: %+v", settled, a.jobs["a"])
 		}
 	}
 }
+
+// TestTheSameJobOfAnotherUserHasAnotherKey: whoever has submitted a job by that name with the same content before can't bid for it. A job
+// from before there were owners keeps its key, and one that is archived has the same as before.
+func TestTheSameJobOfAnotherUserHasAnotherKey(t *testing.T) {
+	keys := map[string]string{}
+	var archived *protocol.Acceptance
+	a := New(t.TempDir(), nil, nil, func(job.ID) *protocol.Acceptance { return archived })
+	h := NewAPI(a, there{}, nil)
+	for _, owner := range []string{"", "ada", "bob"} {
+		accepted := &protocol.Acceptance{Spec: &job.Spec{External: true, Owner: owner}, Digest: "content"}
+		archived = nil
+		a.Fact(&protocol.Fact{Kind: protocol.JobAccepted, Job: "a", Body: accepted})
+		key, err := h.AgentKey(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if of, taken := keys[key]; taken {
+			t.Errorf("the job of %q has the key of that of %q", owner, of)
+		}
+		keys[key] = owner
+		archived = accepted
+		a.Fact(&protocol.Fact{Kind: protocol.JobArchived, Job: "a"})
+		if again, err := h.AgentKey(t.Context(), "a"); err != nil || again != key {
+			t.Errorf("archived, the job of %q has another key: %v", owner, err)
+		}
+	}
+	if key, err := a.keys.key("a", "content"); err != nil || keys[key] != "" {
+		t.Errorf("a key from before opens the job of %q, %v", keys[key], err)
+	}
+}
+
+// there has a job of any name.
+type there struct{}
+
+func (there) Job(context.Context, job.ID) (status.Job, error) { return status.Job{}, nil }

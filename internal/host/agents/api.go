@@ -34,12 +34,12 @@ func (c *API) AgentKey(ctx context.Context, name job.ID) (string, error) {
 		if _, err := c.jobs.Job(ctx, name); err != nil {
 			return "", err
 		}
-		if digest, ok := c.agents.recall(name); ok {
-			return c.agents.keys.key(name, digest)
+		if accepted := c.agents.recall(name); accepted != nil {
+			return c.agents.keys.key(name, identityOf(accepted))
 		}
 		return "", errkind.Errorf(errkind.Invalid, "job %s is not external: Sluice proposes its subjobs, and it has no agent", name)
 	}
-	return c.agents.keys.key(name, at.digest)
+	return c.agents.keys.key(name, at.identity)
 }
 
 // Negotiate is one call of an external job's agent: it hands in answers and waits for events. Errors: Denied for a wrong key,

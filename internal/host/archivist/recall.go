@@ -48,18 +48,18 @@ func (a *Archivist) Life(name job.ID) (job.Generation, error) {
 	return part.Generation, err
 }
 
-// Agent is the digest of an archived external job, which its agent's key is made of.
-func (a *Archivist) Agent(name job.ID) (digest string, ok bool) {
+// Agent is the acceptance of an archived external job, which its agent's key is made of; nil: there is none.
+func (a *Archivist) Agent(name job.ID) *protocol.Acceptance {
 	facts, _, err := a.Filed(protocol.Gate, name)
 	if err != nil {
 		a.log.Error("what was archived of a job can not be read", "job", string(name), "error", err)
 	}
 	for i := range facts {
 		if a, ok := facts[i].Body.(*protocol.Acceptance); ok && a.Spec != nil && a.Spec.External {
-			return a.Digest, true
+			return a
 		}
 	}
-	return "", false
+	return nil
 }
 
 // NeedsWorkdir reports whether an archived job needs that stored work directory.
