@@ -16,6 +16,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 )
 
 var since = time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
@@ -153,6 +154,13 @@ func TestWhoCanNotBeAdded(t *testing.T) {
 	if c, _, err := single.Caller(add(t, single, "eve", Operator)); err != nil || c.Name != "eve" {
 		t.Errorf("an operator in single-user mode: %+v, %v", c, err)
 	}
+	// An operator who may submit is of before, when there were several users.
+	kim := add(t, u, "kim", Operator, "q")
+	if single, err = Open(Options{Dir: dir, Own: "root", Single: true}); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = single.Caller(kim)
+	refuses(t, err, errkind.Denied, "you are user kim (role operator)", "single-user mode")
 	// One from before is not let in, and can be removed.
 	token, err := single.Replace("ada")
 	if err != nil {
@@ -190,6 +198,47 @@ func TestAFileThatCantBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, u, "bob", Operator)
+}
+
+// Whoever can write to the directory could put another file in it.
+func TestADirectoryOfOthers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "users")
+	u := open(t, dir)
+	add(t, u, "ada", User, "q")
+	if err := os.Chmod(dir, 0o770); err != nil {
+		t.Fatal(err)
+	}
+	_, err := u.Add(Person{Name: "bob", Role: Operator})
+	refuses(t, err, errkind.Denied, "chmod go-w "+dir, "nothing was changed")
+	_, err = Open(Options{Dir: dir, Own: "root"})
+	refuses(t, err, errkind.Denied, "chmod go-w "+dir)
+	if len(u.All()) != 1 {
+		t.Errorf("the users are %+v", u.All())
+	}
+}
+
+// Before a change is answered the file, and the names that lead to it, outlast a power cut.
+func TestAChangeIsDurable(t *testing.T) {
+	var synced []string
+	durable.OnSync = func(f *os.File) { synced = append(synced, filepath.Base(f.Name())) }
+	t.Cleanup(func() { durable.OnSync = nil })
+	dir := filepath.Join(t.TempDir(), "users")
+	u := open(t, dir)
+	above, every := filepath.Base(filepath.Dir(dir)), []string{usersFile + durable.Temporary, "users"}
+	for i, change := range []func() error{
+		func() error { _, err := u.Add(Person{Name: "ada", Role: Operator}); return err },
+		func() error { _, err := u.Replace("ada"); return err },
+		func() error { return u.Remove("ada") },
+	} {
+		synced = nil
+		want := every
+		if i == 0 { // which makes the directory
+			want = append([]string{above}, every...)
+		}
+		if err := change(); err != nil || !slices.Equal(synced, want) {
+			t.Errorf("change %d: %v is synced, want %v, %v", i, synced, want, err)
+		}
+	}
 }
 
 func TestADamagedFile(t *testing.T) {
