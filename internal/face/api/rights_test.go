@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -39,7 +40,7 @@ type people struct {
 
 const secret = "said-to-stderr"
 
-func populated(t *testing.T, o api.Options) *people {
+func populated(t *testing.T, o api.Options, wrap ...func(*apitest.Fake) api.Service) *people {
 	t.Helper()
 	p := &people{Fake: apitest.New(), token: map[string]string{"root": o.Token}}
 	p.QueueList = []status.Queue{{Queue: protocol.Queue{Name: "research"}}, {Queue: protocol.Queue{Name: "teaching"}}}
@@ -62,6 +63,9 @@ func populated(t *testing.T, o api.Options) *people {
 		}
 	}
 	o.Service, o.Users, o.Self = p.Fake, p.Users, "root"
+	for _, w := range wrap {
+		o.Service = w(p.Fake)
+	}
 	p.url, _ = serve(t, o)
 	return p
 }
@@ -175,7 +179,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 
 // TestWhatOthersDoNotSee: what a job has written is in no answer to others, and in those to its owner and admins.
 func TestWhatOthersDoNotSee(t *testing.T) {
-	p := populated(t, api.Options{})
+	p := populated(t, api.Options{}, func(f *apitest.Fake) api.Service { return telling{f} })
 	for _, c := range []struct{ method, body string }{
 		{"ListJobs", "{}"}, {"GetJob", `{"name": "hers"}`}, {"WaitJob", `{"names": ["hers"]}`}, {"Explain", `{"name": "hers"}`},
 	} {
@@ -198,6 +202,16 @@ func TestWhatOthersDoNotSee(t *testing.T) {
 		false); code != "invalid_argument" {
 		t.Error(code, text)
 	}
+}
+
+// telling explains jobs in words that quote what they have written.
+type telling struct{ *apitest.Fake }
+
+func (f telling) Explain(ctx context.Context, name job.ID) (status.Explanation, error) {
+	e, err := f.Fake.Explain(ctx, name)
+	e.Summary = string(name) + " is FAILED: " + e.Job.Reason
+	e.Reasons = []status.Reason{{Text: "pausing for 1s after a subjob without progress: " + secret, Count: 1}}
+	return e, err
 }
 
 // TestARemovedUsersStreamEnds: what a user follows ends when the token does, and waits for nothing.
@@ -257,6 +271,42 @@ func TestANameThatChangesHands(t *testing.T) {
 	// Bytes are base64 in JSON.
 	if code != "permission_denied" || !strings.Contains(text, "aGVycw==") || strings.Contains(text, "aGlz") {
 		t.Error(code, text)
+	}
+}
+
+// handing is a service in which job hers becomes another user's while it is asked for what that has.
+type handing struct{ *apitest.Fake }
+
+func (f handing) change() { f.Set(status.Job{Name: "hers", Spec: &job.Spec{Owner: "bob"}}) }
+
+func (f handing) Outputs(ctx context.Context, name job.ID) ([]status.Output, error) {
+	f.change()
+	return f.Fake.Outputs(ctx, name)
+}
+
+func (f handing) AgentKey(ctx context.Context, name job.ID) (string, error) {
+	f.change()
+	return f.Fake.AgentKey(ctx, name)
+}
+
+// TestAJobThatBecomesAnothersMeanwhile: what is looked up by a name is told to whom it belongs to then, not to whoever had the name before.
+func TestAJobThatBecomesAnothersMeanwhile(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "o"), []byte("his"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for method, body := range map[string]string{"ReadOutput": `{"name": "hers"}`, "ListOutputs": `{"name": "hers"}`,
+		"AgentKey": `{"job": "hers"}`} {
+		p := populated(t, api.Options{}, func(f *apitest.Fake) api.Service { return handing{f} })
+		p.OutputList = []status.Output{{Token: job.Token{Epoch: 1, Seq: 2}, Path: dir, Files: []string{"o"}}}
+		for who, denied := range map[string]bool{"ada": true, "ann": false} {
+			code, text := p.call(t, p.token[who], "sluice.v1alpha1.SluiceService/"+method, body, method == "ReadOutput")
+			if (code == "permission_denied") != denied || denied && (strings.Contains(text, "aGlz") || strings.Contains(text, dir) ||
+				strings.Contains(text, "5eed")) {
+				t.Errorf("%s by %s: %s %s", method, who, code, text)
+			}
+			p.Set(status.Job{Name: "hers", Spec: &job.Spec{Owner: "ada"}})
+		}
 	}
 }
 
