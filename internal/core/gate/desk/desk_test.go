@@ -343,7 +343,8 @@ func TestTheDeskAnswersAsThePlainOne(t *testing.T) {
 				p := &protocol.Pause{Request: request, Paused: rapid.Bool().Draw(t, "paused"), By: by}
 				body, w = p, o.pause(id, p)
 			case 4:
-				r := &protocol.Requeueing{Request: request, By: by}
+				r := &protocol.Requeueing{Request: request, By: by,
+					Deadline: rapid.SampledFrom([]quantity.Instant{0, quantity.Never, k.now.Add(time.Hour)}).Draw(t, "deadline")}
 				body, w = r, o.requeue(id, r)
 			case 5:
 				x := &protocol.Deletion{Request: request, By: by}
@@ -379,8 +380,9 @@ func TestTheDeskAnswersAsThePlainOne(t *testing.T) {
 			if (j == nil) != (is == nil) {
 				t.Fatalf("%s is here: %v, want %v", id, j != nil, is != nil)
 			} else if j != nil {
-				if c, _ := j.Cancelled(); j.Over() != is.over || j.Paused() != is.paused || (c != nil) != is.cancelling {
-					t.Fatalf("%s is over %v, paused %v, cancelled %v, want %+v", id, j.Over(), j.Paused(), c != nil, is)
+				if c, _ := j.Cancelled(); j.Over() != is.over || j.Paused() != is.paused || (c != nil) != is.cancelling ||
+					j.Spec().Owner != is.owner {
+					t.Fatalf("%s of %q is over %v, paused %v, cancelled %v, want %+v", id, j.Spec().Owner, j.Over(), j.Paused(), c != nil, is)
 				}
 			}
 		}
