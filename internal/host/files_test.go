@@ -94,7 +94,7 @@ type running struct {
 func (z *running) Job(_ quantity.Instant, id job.ID) (status.Job, bool) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	j := status.Job{Name: id, State: job.Running, History: slices.Clone(z.subs)}
+	j := status.Job{Name: id, State: job.Running, History: slices.Clone(z.subs), Published: job.Ranges{{From: 0, To: 20}}}
 	if z.over {
 		j.State = job.Finished
 	}

@@ -91,7 +91,7 @@ func open(ctx context.Context, o Options, joined bool) (*Host, error) {
 	return &Host{
 		Sender:   requests.New(d.inbox, d.calls, d.trouble, d.space, d.directory(), d.led.remote, files),
 		Pages:    p,
-		Reader:   logs.New(files, elsewhere, p, d.watches, d.inbox),
+		Reader:   logs.New(files, elsewhere, pages.Whole{Pages: p}, d.watches, d.inbox),
 		API:      agents.NewAPI(d.agents, p, d.inbox),
 		watching: d.watches,
 		daemon:   d,

@@ -58,17 +58,23 @@ func TestUsersHaveJobsOfTheirOwn(t *testing.T) {
 	text := spec("counts", "items: {total: 10, perItem: 20ms, grid: 10}", "id -un; echo done > \"$SLUICE_OUTPUT_DIR/o\"", "queue: other")
 	ada.submit(text)
 	ada.done("counts")
-	slow := spec("slow", "rigid: {walltime: 1h}", "sleep 3600")
+	slow := spec("slow", "rigid: {walltime: 1h}", "echo hers; sleep 3600")
 	ada.submit(slow)
 	d.running("slow", 1)
 	bob.turnedAway(text, "spec.queue: you are user bob (role user) and may not submit to queue other; you may to default")
 	bob.turnedAway(slow, "user ada has a job of that name")
 	ada.submit(slow) // by the same it is the same job
-	d.archived(1)
+	bob.submit(tiny("his"))
+	bob.done("his")
+	hers := d.job("slow").History[0].Subjob // which bob may know, and ask for as his own job's
+	d.archived(2)
 	for range 2 {
 		for _, args := range []string{"cancel slow", "logs slow", "logs counts", "output counts", "delete counts", "requeue counts",
 			"agent key slow"} {
 			bob.fails(1, []string{"ada", "bob"}, strings.Fields(args)...)
+		}
+		for _, args := range []string{"logs his --subjob ", "logs -f his --subjob ", "output his --cat --subjob "} {
+			bob.fails(1, []string{"his has no", hers}, strings.Fields(args+hers)...)
 		}
 		for _, args := range []string{"logs slow", "output counts --cat"} {
 			eve.fails(1, []string{"user ada", "user eve (role operator)"}, strings.Fields(args)...)
@@ -78,14 +84,14 @@ func TestUsersHaveJobsOfTheirOwn(t *testing.T) {
 			t.Errorf("ada's output: %q", out)
 		}
 		says(t, ada.must("logs", "counts"), "daemon\n") // the user of the machine that the queue runs as
-		for who, want := range map[*daemon]string{ada: "counts\nslow\n", bob: ""} {
+		for who, want := range map[*daemon]string{ada: "counts\nslow\n", bob: "his\n"} {
 			if got := who.must("jobs", "--mine", "-o", "name"); got != want {
 				t.Errorf("jobs of one's own: %q, want %q", got, want)
 			}
 		}
 		d.kill()
 		d.start()
-		d.archived(1)
+		d.archived(2)
 	}
 	// What ada follows ends with her token; her jobs go on.
 	var out syncBuffer

@@ -31,6 +31,8 @@ type Files interface {
 // Jobs looks jobs up.
 type Jobs interface {
 	Job(ctx context.Context, name job.ID) (status.Job, error)
+	// Older are the last subjobs before an index, of those that Job leaves out (status.Job.HistoryDropped).
+	Older(ctx context.Context, name job.ID, before int) ([]status.Subjob, error)
 }
 
 // Elsewhere brings what subjobs on machines that have joined left to where Files have it.
@@ -106,6 +108,8 @@ func (l *Reader) Logs(ctx context.Context, name job.ID, token job.Token, tell fu
 		if token, err = latest(&j); err != nil {
 			return err
 		}
+	} else if err = l.has(ctx, &j, token); err != nil {
+		return err
 	}
 	files, err := l.kept.open(ctx, &j, token)
 	if errkind.Of(err) == errkind.NotFound && l.kept.machine(token) == "" && silent(l.kept, &j, token) {
@@ -118,6 +122,24 @@ func (l *Reader) Logs(ctx context.Context, name job.ID, token job.Token, tell fu
 	at := LogPosition{Token: token}
 	if err := copyLogs(files, &at, make([]byte, followChunk), tell); err != nil {
 		return fmt.Errorf("copy the logs of subjob %v of job %s: %w", token, name, err)
+	}
+	return nil
+}
+
+// has refuses a subjob that is none of the job: what runs lies under its token alone, and may be another user's. Errors: NotFound.
+func (l *Reader) has(ctx context.Context, j *status.Job, token job.Token) error {
+	list, left := j.History, j.HistoryDropped
+	for !slices.ContainsFunc(list, func(s status.Subjob) bool { return s.Token == token }) {
+		if left <= 0 {
+			return errNoSubjob(j.Name, token)
+		}
+		var err error
+		if list, err = l.jobs.Older(ctx, j.Name, left); err != nil {
+			return err
+		}
+		if left -= len(list); len(list) == 0 { // it is another job by now
+			left = 0
+		}
 	}
 	return nil
 }
@@ -161,6 +183,9 @@ func (l *kept) outputs(ctx context.Context, j *status.Job) (list []status.Output
 		}
 	}
 	list, err = l.Outputs(j.Name)
+	// What is not published came after the job was looked at, or is of an earlier job of the name, perhaps of another user: its folders lie
+	// there until they are purged, and the name may be had at once.
+	list = slices.DeleteFunc(list, func(o status.Output) bool { return !j.Published.Contains(o.Range) })
 	return append(list, lost...), err
 }
 
@@ -168,6 +193,10 @@ func (l *kept) outputs(ctx context.Context, j *status.Job) (list []status.Output
 func silent(files Files, j *status.Job, token job.Token) bool {
 	i := slices.IndexFunc(j.History, func(s status.Subjob) bool { return s.Token == token })
 	return i >= 0 && j.History[i].Start != 0 && (j.History[i].Running || j.History[i].End > quantity.At(files.LogsSince()))
+}
+
+func errNoSubjob(name job.ID, token job.Token) error {
+	return errkind.Errorf(errkind.NotFound, "job %s has no subjob %v; sluice job %s lists them", name, token, name)
 }
 
 func errNoLogs() error { return errkind.Errorf(errkind.Unsupported, "this daemon keeps no logs") }
