@@ -131,7 +131,9 @@ func TestAGangShowsAllItsSlices(t *testing.T) {
 // TestWhatIsSoldForLaterWaits: a job whose lease is yet to begin waits for it, in every list, and is RUNNING when it begins.
 func TestWhatIsSoldForLaterWaits(t *testing.T) {
 	s := newStand(Config{}, []int64{1024}, now)
-	s.adopt(t, needs("j", 100, 0, 100))
+	spec := needs("j", 100, 0, 100)
+	spec.Owner = "ada"
+	s.adopt(t, spec)
 	start := now.Add(3 * time.Minute)
 	s.ledger.Apply(protocol.Fact{Kind: protocol.Claimed, Job: "j", Token: job.Token{Epoch: 1, Seq: 1},
 		Body: &protocol.Sale{Placement: protocol.Placement{Slice: "s0", Range: job.Range{To: 10}, Start: start,
@@ -151,9 +153,14 @@ func TestWhatIsSoldForLaterWaits(t *testing.T) {
 		if j.State != c.state || j.History[0].Outcome != c.outcome || j.Reason != c.reason {
 			t.Errorf("it is %v, its subjob %s: %q; want %+v", j.State, j.History[0].Outcome, j.Reason, c)
 		}
-		w, r := s.Page(c.at, status.JobQuery{States: waits}).Jobs, s.Page(c.at, status.JobQuery{States: runs}).Jobs
-		if len(w) != c.waiting || len(r) != 1-c.waiting || len(s.Page(c.at, status.JobQuery{}).Jobs) != 1 {
-			t.Errorf("%v: %d wait and %d run", c.state, len(w), len(r))
+		for owner, jobs := range map[string]int{"": 1, "ada": 1, "bob": 0} {
+			page := func(states status.JobStates) status.JobPage {
+				return s.Page(c.at, status.JobQuery{States: states, Owner: owner})
+			}
+			w, r, all := page(waits), page(runs), page(0)
+			if len(w.Jobs) != c.waiting*jobs || len(r.Jobs) != (1-c.waiting)*jobs || len(all.Jobs) != jobs || w.Older+r.Older+all.Older != 0 {
+				t.Errorf("%v: of owner %q %+v wait, %+v run, of %+v", c.state, owner, w, r, all)
+			}
 		}
 	}
 	if j, _ := s.Brief(now, "j"); j.StartEarly != start || j.StartLate != start {
