@@ -173,6 +173,30 @@ func TestNoUserIsAddedOnAFullDisk(t *testing.T) {
 	d.add("kim", "--role", "operator").must("slices")
 }
 
+// TestAHeadThatBeginsToServeSeveralUsers refuses the link of a machine of one user that has joined before, and goes on without it: the
+// machine, which keeps running, has heard of nothing.
+func TestAHeadThatBeginsToServeSeveralUsers(t *testing.T) {
+	t.Parallel()
+	d := mapped(t)
+	c := &cluster{daemon: d, at: freeAddress(t)}
+	several := c.flags[2:]
+	c.flags = []string{"--gpus", "sim:custom,mem=4Mi", "--cluster", c.at} // too small for any job
+	c.start()
+	m := c.takeIn("m1")
+	c.until("it is ready", func() bool { return c.node("m1").State == "ready" })
+	c.kill()
+	c.flags = append(c.flags, several...)
+	c.start()
+	c.until("it is refused", func() bool { return strings.Contains(c.node("m1").Why, "this machine is in single-user mode") })
+	ada := c.add("ada", "--queue", "default")
+	ada.submit(spec("hers", "items: {total: 10, perItem: 20ms, grid: 10}", "id -un"))
+	m.kill()
+	says(t, m.refused(), "single-user mode", "--config")
+	if j := c.job("hers"); j.State != "PENDING" {
+		t.Errorf("it is %s", j.State)
+	}
+}
+
 // TestAHeadOfSeveralUsersTakesNoMachineOfOne: what it ran would run as that machine's one user, whoever has submitted it. One with users of
 // its own runs a queue's subjobs as the one that its file names.
 func TestAHeadOfSeveralUsersTakesNoMachineOfOne(t *testing.T) {

@@ -308,6 +308,7 @@ func (h *Head) Link(ctx context.Context, stream *connect.BidiStream[pb.Frame, pb
 		if errors.Is(err, context.Canceled) { // by the server, whose words say nothing
 			err = errHungUp
 		}
+		h.refused(name, l, err)
 	}
 	h.down(name, l, err)
 	return answer(err)
@@ -383,6 +384,25 @@ func (h *Head) down(name job.NodeID, l *linked, why error) {
 		h.past[name] = Machine{Name: name, Link: l.link(), Why: why}
 	}
 	h.options.Log.Warn("a machine's link is gone", "machine", string(name), "why", why)
+}
+
+// refused notes why a machine that has called has no link, so that people see it here too. Of one that was removed nobody asks any more.
+func (h *Head) refused(name job.NodeID, l *linked, why error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, final := codes[errkind.Of(why)]
+	if h.links[name] != nil || !final || l.ctx.Err() != nil || errors.Is(why, authority.ErrRemoved) {
+		return
+	}
+	m, before := h.past[name]
+	if !before {
+		m = Machine{Name: name, Link: l.link()}
+	}
+	if m.Why == nil || m.Why.Error() != why.Error() { // it calls again and again
+		h.options.Log.Warn("a machine is refused", "machine", string(name), "why", why)
+	}
+	m.Why = why
+	h.past[name] = m
 }
 
 // codes are those that a machine must be able to tell apart: all others mean that calling again may help.
