@@ -7,6 +7,9 @@ import (
 	"testing"
 
 	"connectrpc.com/connect"
+
+	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
+	"sluice.dev/sluice/internal/edge/users"
 )
 
 // TestOnlyTheOwnerIsLetIn: whom the kernel does not name is nobody, also where its number, unset, would be the daemon's.
@@ -46,3 +49,32 @@ func TestOnlyTheOwnerIsLetIn(t *testing.T) {
 		}
 	}
 }
+
+// TestAStreamThatNothingIsSaidOf is refused before its handler is asked, like any other procedure, and so is one that nobody calls.
+func TestAStreamThatNothingIsSaidOf(t *testing.T) {
+	admin := users.With(t.Context(), &users.Caller{Name: "root", Role: users.Admin, Own: true})
+	for _, c := range []struct {
+		ctx       context.Context
+		procedure string
+		refused   bool
+	}{
+		{admin, "/sluice.v1alpha1.SluiceService/Later", true},
+		{admin, sluicev1alpha1connect.SluiceServiceLogsProcedure, false},
+		{t.Context(), sluicev1alpha1connect.SluiceServiceLogsProcedure, true},
+	} {
+		asked := false
+		next := rights{}.WrapStreamingHandler(func(context.Context, connect.StreamingHandlerConn) error { asked = true; return nil })
+		if err := next(c.ctx, called{procedure: c.procedure}); asked == c.refused ||
+			(connect.CodeOf(err) == connect.CodePermissionDenied) != c.refused {
+			t.Errorf("%s: asked %v, %v", c.procedure, asked, err)
+		}
+	}
+}
+
+// called is a call of a procedure.
+type called struct {
+	connect.StreamingHandlerConn
+	procedure string
+}
+
+func (c called) Spec() connect.Spec { return connect.Spec{Procedure: c.procedure} }
