@@ -382,7 +382,8 @@ func TestTheDeskAnswersAsThePlainOne(t *testing.T) {
 			} else if j != nil {
 				if c, _ := j.Cancelled(); j.Over() != is.over || j.Paused() != is.paused || (c != nil) != is.cancelling ||
 					j.Spec().Owner != is.owner {
-					t.Fatalf("%s of %q is over %v, paused %v, cancelled %v, want %+v", id, j.Spec().Owner, j.Over(), j.Paused(), c != nil, is)
+					t.Fatalf("%s of %q is over %v, paused %v, cancelled %v, want %+v", id, j.Spec().Owner, j.Over(), j.Paused(), c != nil,
+						is)
 				}
 			}
 		}

@@ -158,7 +158,8 @@ func TestWhatIsSoldForLaterWaits(t *testing.T) {
 				return s.Page(c.at, status.JobQuery{States: states, Owner: owner})
 			}
 			w, r, all := page(waits), page(runs), page(0)
-			if len(w.Jobs) != c.waiting*jobs || len(r.Jobs) != (1-c.waiting)*jobs || len(all.Jobs) != jobs || w.Older+r.Older+all.Older != 0 {
+			if len(w.Jobs) != c.waiting*jobs || len(r.Jobs) != (1-c.waiting)*jobs || len(all.Jobs) != jobs ||
+				w.Older+r.Older+all.Older != 0 {
 				t.Errorf("%v: of owner %q %+v wait, %+v run, of %+v", c.state, owner, w, r, all)
 			}
 		}
