@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"connectrpc.com/connect"
+
+	"sluice.dev/sluice/internal/edge/users"
 )
 
 // loopback says whether a host name or address can only mean this machine.
@@ -83,6 +85,38 @@ func (r refusal) bounded(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, req)
 	}))
+}
+
+// shared holds each user but admins to a share of the open calls, so that none of them keeps others from being answered.
+func (r refusal) shared(next http.Handler) http.Handler {
+	var mu sync.Mutex
+	open := map[string]int{}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		c := users.Of(req.Context())
+		if c == nil || c.Role == users.Admin {
+			next.ServeHTTP(w, req)
+			return
+		}
+		mu.Lock()
+		full := open[c.Name] >= MaxUserCalls
+		if !full {
+			open[c.Name]++
+		}
+		mu.Unlock()
+		if full {
+			r.refuse(w, req, connect.CodeResourceExhausted, http.StatusTooManyRequests,
+				fmt.Sprintf("user %s has %d calls open at once: try again when some have ended", c.Name, MaxUserCalls))
+			return
+		}
+		defer func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if open[c.Name]--; open[c.Name] == 0 {
+				delete(open, c.Name)
+			}
+		}()
+		next.ServeHTTP(w, req)
+	})
 }
 
 // places holds a kind of call to a number of its own.

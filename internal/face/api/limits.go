@@ -20,6 +20,8 @@ const (
 	DefaultWait = 30 * time.Second
 	// MaxCalls is how many calls may be open at once, streams included.
 	MaxCalls = 1024
+	// MaxUserCalls is how many of them one user may have open who is no admin.
+	MaxUserCalls = MaxCalls / 8
 	// Rate is how many calls a second are answered over time.
 	Rate = 1000
 	// Burst is how many calls are answered at once after a rest.

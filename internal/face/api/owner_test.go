@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -78,3 +79,39 @@ type called struct {
 }
 
 func (c called) Spec() connect.Spec { return connect.Spec{Procedure: c.procedure} }
+
+// TestAUserHasAShareOfTheCalls: whoever opens as many as there may be keeps neither other users nor admins from being answered.
+func TestAUserHasAShareOfTheCalls(t *testing.T) {
+	end, begun := make(chan struct{}), make(chan struct{})
+	h := refusal{connect.NewErrorWriter()}.shared(http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/wait" {
+			begun <- struct{}{}
+			<-end
+		}
+	}))
+	call := func(path, name string, role users.Role) int {
+		w := httptest.NewRecorder()
+		req := httptest.NewRequest(http.MethodPost, path, nil)
+		h.ServeHTTP(w, req.WithContext(users.With(req.Context(), &users.Caller{Name: name, Role: role})))
+		return w.Code
+	}
+	var waiting sync.WaitGroup
+	for range MaxUserCalls {
+		waiting.Go(func() { call("/wait", "bob", users.User) })
+		<-begun
+	}
+	for name, c := range map[string]struct {
+		role users.Role
+		want int
+	}{"bob": {users.User, http.StatusTooManyRequests}, "ada": {users.User, http.StatusOK}, "eve": {users.Operator, http.StatusOK},
+		"root": {users.Admin, http.StatusOK}} {
+		if got := call("/", name, c.role); got != c.want {
+			t.Errorf("%s: status %d, want %d", name, got, c.want)
+		}
+	}
+	close(end)
+	waiting.Wait()
+	if got := call("/", "bob", users.User); got != http.StatusOK {
+		t.Errorf("afterwards: status %d", got)
+	}
+}

@@ -249,7 +249,7 @@ func Handler(o Options) http.Handler {
 	}
 	calls := newIntake(longest, maxLongBodies)
 	calls.large = large
-	guarded := r.withBody(calls, r.bounded(r.sameSite(mux)))
+	guarded := r.withBody(calls, r.shared(r.bounded(r.sameSite(mux))))
 	agents := r.forAgents(r.sameSite(sized(quick)))
 	if host, _, err := net.SplitHostPort(o.Listen); o.Token == "" && (err != nil || loopback(host)) {
 		agents = r.onlyHere(agents)
