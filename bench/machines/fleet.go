@@ -161,31 +161,31 @@ func (f *fleet) drive(ctx context.Context, s *settings, w *world) (done work, er
 		all, err := w.head.Metrics(ctx, "sluice_claims_settled_total")
 		return all["committed"], err
 	}
-	ended := func() (n int, err error) {
-		all, err := w.head.Metrics(ctx, "sluice_jobs_ended_total")
+	ended := func() (n int, failed error) {
+		all, failed := w.head.Metrics(ctx, "sluice_jobs_ended_total")
 		for state, count := range all {
 			if n += int(count); !strings.EqualFold(state, "completed") && count > 0 {
-				err = errors.Join(err, fmt.Errorf("%v jobs are %s", count, state))
+				failed = errors.Join(failed, fmt.Errorf("%v jobs are %s", count, state))
 			}
 		}
-		return n, err
+		return n, failed
 	}
 	sent := 0
 	// fill submits until twice as many subjobs are ahead as there are slices.
 	fill := func() error {
-		n, err := 0, error(nil)
+		n, failed := 0, error(nil)
 		if sent > 0 {
-			n, err = ended()
+			n, failed = ended()
 		}
-		for err == nil && sent-n < 2*s.fleet*s.fleetSlices/atOnce+inACall {
+		for failed == nil && sent-n < 2*s.fleet*s.fleetSlices/atOnce+inACall {
 			files := make([]string, inACall)
 			for i := range files {
 				files[i] = fleetJob(sent + i)
 			}
-			_, err = w.head.Submit(ctx, connect.NewRequest(&pb.SubmitRequest{Job: strings.Join(files, "---\n"), FileName: "bench"}))
+			_, failed = w.head.Submit(ctx, connect.NewRequest(&pb.SubmitRequest{Job: strings.Join(files, "---\n"), FileName: "bench"}))
 			sent += inACall
 		}
-		return err
+		return failed
 	}
 	if _, err = w.head.SetQueue(ctx, connect.NewRequest(&pb.SetQueueRequest{Queue: &pb.QueueSettings{Name: "default", Weight: 1,
 		MaxWindow: durationpb.New(longest)}})); err != nil {

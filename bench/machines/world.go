@@ -32,7 +32,7 @@ type world struct {
 }
 
 // newWorld starts a head, with its data in a directory of its own.
-func (s *settings) newWorld(flags ...string) (*world, error) {
+func (s *settings) newWorld() (*world, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (s *settings) newWorld(flags ...string) (*world, error) {
 		return nil, err
 	}
 	w.head, err = daemon.Start(daemon.Options{Bin: s.bin, Dir: dir, GPUs: "sim:custom,mem=" + tooSmall,
-		Flags: append([]string{"--name", "head", "--cluster", w.address}, flags...)})
+		Flags: []string{"--name", "head", "--cluster", w.address}})
 	if err != nil {
 		return nil, err
 	}
