@@ -158,8 +158,8 @@ type work struct {
 // drive submits jobs so that more wait than all slices take, for s.length, and says what the head did of them once all slices were busy.
 func (f *fleet) drive(ctx context.Context, s *settings, w *world) (done work, err error) {
 	settled := func() (float64, error) {
-		all, err := w.head.Metrics(ctx, "sluice_claims_settled_total")
-		return all["committed"], err
+		all, failed := w.head.Metrics(ctx, "sluice_claims_settled_total")
+		return all["committed"], failed
 	}
 	ended := func() (n int, failed error) {
 		all, failed := w.head.Metrics(ctx, "sluice_jobs_ended_total")
