@@ -93,6 +93,12 @@ type Node interface {
 	Reclaims(now quantity.Instant) status.Reclaims
 }
 
+// Departing is a node whose machine may be gone for good at a known time.
+type Departing interface {
+	// Remaining is how many subjobs it has not handed over to their homes.
+	Remaining() int
+}
+
 // Neighbourly is a node that may share a machine with others.
 type Neighbourly interface {
 	// Neighbours are its subjobs for the others, with what they use of the machine's memory.

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"cmp"
 	"slices"
 
 	"sluice.dev/sluice/internal/core/invariant"
@@ -28,6 +27,7 @@ func (n *Node) Recover(now quantity.Instant, out *protocol.Out) {
 // slice, and the slices are offered. A later inventory of the same boot only says which slices there are.
 func (n *Node) takeInventory(now quantity.Instant, stock *protocol.Stock, out *protocol.Out) {
 	changed := n.listSlices(now, stock.Slices, out)
+	n.reservations.Leave(now, stock.Until, out)
 	if n.inventory.Confirmed() {
 		if changed {
 			n.tellInventory(out)
@@ -124,14 +124,4 @@ func (n *Node) announce(now quantity.Instant, out *protocol.Out) {
 	if n.cfg.Refresh > 0 {
 		n.refresh = now.Add(n.cfg.Refresh)
 	}
-}
-
-// trouble: the node can start nothing, or can again. What is running goes on; what was sold and has not begun waits for the end
-// of it, as long as its window lasts.
-func (n *Node) trouble(a *protocol.Condition) {
-	why := ""
-	if a.Unhealthy {
-		why = cmp.Or(a.Text, "it can start nothing")
-	}
-	n.inventory.SetTrouble(why)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/airlock"
+	"sluice.dev/sluice/internal/core/departure"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/federation/floor"
 	"sluice.dev/sluice/internal/core/federation/search"
@@ -71,6 +72,8 @@ type Config struct {
 	Host joint.Config
 	// Airlock is where the lines of the host's memory are; its own defaults.
 	Airlock airlock.Config
+	// HandOver is how long before the machine is gone for good (protocol.Stock.Until) its slices are closed. Default 10 s.
+	HandOver time.Duration
 	// Fixed: what runs here can't be given more time than it began with (a Pod's end can only be moved earlier), so no lease is extended.
 	Fixed bool
 	// MaxReservations bounds how many reservations one slice may have, leases apart. Default 256.
@@ -86,6 +89,7 @@ func (c Config) withDefaults() Config {
 	c.TruncateGrace = cmp.Or(c.TruncateGrace, 2*time.Second)
 	c.Overdue = cmp.Or(c.Overdue, 5*time.Second)
 	c.PastTolerance = cmp.Or(c.PastTolerance, time.Minute)
+	c.HandOver = cmp.Or(c.HandOver, departure.HandOver)
 	c.MaxReservations = cmp.Or(c.MaxReservations, 256)
 	return c
 }
@@ -107,6 +111,7 @@ func (c Config) Validate() error {
 	}{
 		{"Horizon", c.Horizon}, {"GrantTTL", c.GrantTTL}, {"ResultRetry", c.ResultRetry}, {"MinGap", c.MinGap},
 		{"TruncateGrace", c.TruncateGrace}, {"Overdue", c.Overdue}, {"Refresh", c.Refresh}, {"PastTolerance", c.PastTolerance},
+		{"HandOver", c.HandOver},
 	} {
 		problem(d.value < 0, "node: %s is %v; it can't be negative", d.name, d.value)
 	}

@@ -73,7 +73,8 @@ func New(cfg Config) *Node {
 	}, n.leases)
 	n.quarantine = quarantine.New(n.record, n.inventory, n.leases, n.runner)
 	n.offers = offers.New(offers.Config{Zone: cfg.Zone, Horizon: cfg.Horizon, MinGap: cfg.MinGap}, n.record, n.inventory)
-	n.reservations = reservations.New(reservations.Config{Number: cfg.Number, Most: cfg.MaxReservations, PastTolerance: cfg.PastTolerance},
+	n.reservations = reservations.New(reservations.Config{Number: cfg.Number, Most: cfg.MaxReservations, PastTolerance: cfg.PastTolerance,
+		HandOver: cfg.HandOver},
 		reservations.Parts{Record: n.record, Inventory: n.inventory, Holds: n.holds, Leases: n.leases, Runner: n.runner, Offers: n.offers})
 	n.memory = memory.New(cfg.Host, cfg.Horizon, cfg.MinGap, n.inventory, n.leases, n.holds)
 	n.pressure = pressure.New(cfg.Airlock, n.inventory, n.holds, n.leases, n.runner)

@@ -66,7 +66,7 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Checkup:
 		n.quarantine.Check(now, in.Body.(*protocol.Vitals), out)
 	case protocol.Unhealthy:
-		n.trouble(in.Body.(*protocol.Condition))
+		n.inventory.SetTrouble(in.Body.(*protocol.Condition))
 	case protocol.Pressure:
 		n.pressure.Report(now, in.Body.(*protocol.Strain), out)
 	case protocol.Suspended:

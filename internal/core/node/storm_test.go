@@ -49,6 +49,16 @@ type storm struct {
 	asks      uint64
 	made      map[job.Token]int
 	ended     map[job.Token]int
+	until     quantity.Instant // its machine is gone for good; 0: nobody has said so
+	told      quantity.Instant // when that was said
+}
+
+// closes is when everything ends that its machine was sold; Never: nothing has to.
+func (s *storm) closes() quantity.Instant {
+	if s.until == 0 {
+		return quantity.Never
+	}
+	return s.until.Add(-10 * time.Second)
 }
 
 // request is an id for a person's call: one that comes twice is known by it.
@@ -59,6 +69,9 @@ func (s *storm) request() string {
 
 func (s *storm) deliver(m protocol.Message) {
 	s.past = append(s.past, m)
+	if stock, ok := m.Body.(*protocol.Stock); ok {
+		s.until, s.told = stock.Until, s.now
+	}
 	s.step(m)
 	s.absorb()
 }
@@ -86,6 +99,9 @@ func (s *storm) absorb() {
 	for _, m := range s.effects {
 		switch m.Kind {
 		case protocol.Granted:
+			if g := m.Body.(*protocol.Grant); g.End > s.closes() {
+				s.Fatalf("%v is granted until %d, and the machine closes at %d", m.Token, g.End, s.closes())
+			}
 			s.granted = append(s.granted, m)
 		case protocol.Result:
 			s.results = append(s.results, m)
@@ -147,6 +163,9 @@ func (s *storm) start(m protocol.Message) {
 // checkOffer compares the gaps with what stands, second by second and by brute force.
 func (s *storm) checkOffer(m protocol.Message) {
 	for _, g := range m.Body.(*protocol.SliceView).Gaps {
+		if g.End > s.closes() {
+			s.Fatalf("gap [%d,%d) is offered, and the machine closes at %d", g.Start, g.End, s.closes())
+		}
 		for _, l := range s.n.Leases() {
 			if !l.Ended && touches(m.Body.(*protocol.SliceView).Slice.ID, l.Slice, l.Also) && g.Start < l.End && l.Start < g.End {
 				s.Fatalf("gap [%d,%d) on %s lies on lease %v", g.Start, g.End, m.Body.(*protocol.SliceView).Slice.ID, l.Token)
@@ -173,9 +192,15 @@ func (s *storm) checkOffer(m protocol.Message) {
 	}
 }
 
-// check looks at the whole state: no two leases overlap on a slice.
+// check looks at the whole state: no two leases overlap on a slice, and none is longer than the machine is there, but for the moment that a
+// subjob gets whose time is taken at once.
 func (s *storm) check() {
 	ls := s.n.Leases()
+	for _, l := range ls {
+		if !l.Ended && l.End > max(s.closes(), s.told.Add(2*time.Second)) {
+			s.Fatalf("lease %v ends at %d, and the machine closes at %d", l.Token, l.End, s.closes())
+		}
+	}
 	for i, a := range ls {
 		for _, b := range ls[:i] {
 			for _, id := range []job.SliceID{"a", "b", "c"} {
@@ -235,7 +260,7 @@ func (s *storm) reboot() {
 		}
 	}
 	m := protocol.Message{Kind: protocol.Inventory, From: executor,
-		Body: &protocol.Stock{Found: found, Slices: []protocol.Slice{device("a"), device("b"), device("c")}}}
+		Body: &protocol.Stock{Found: found, Slices: []protocol.Slice{device("a"), device("b"), device("c")}, Until: s.until}}
 	s.step(m)
 	s.absorb()
 }
@@ -402,6 +427,9 @@ func TestStorm(t *testing.T) {
 			},
 			"stock": func(t *rapid.T) {
 				list := &protocol.Stock{}
+				if rapid.Bool().Draw(t, "leaves") {
+					list.Until = s.now.Add(time.Duration(rapid.IntRange(-5, 60).Draw(t, "until")) * time.Second)
+				}
 				for _, id := range []job.SliceID{"a", "b", "c"} {
 					if rapid.IntRange(0, 4).Draw(t, "there") > 0 {
 						list.Slices = append(list.Slices, device(id))

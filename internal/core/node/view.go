@@ -106,6 +106,9 @@ func (n *Node) AirlockSteps(id job.ID, g job.Generation) []status.AirlockStep {
 	return n.pressure.AirlockSteps(n.cfg.ID, id, g)
 }
 
+// Remaining is how many subjobs the machine has not handed over: leases whose result their home has not settled.
+func (n *Node) Remaining() int { return n.leases.Remaining() }
+
 // Reclaims is who waits for devices that this node's subjobs use, and what it decided for them of late.
 func (n *Node) Reclaims(now quantity.Instant) status.Reclaims {
 	r := n.giving.Reclaims(now, soldBy(n))

@@ -14,6 +14,8 @@ import (
 type Stock struct {
 	Slices []Slice
 	Found  []Found
+	// Until is when the machine is gone for good; 0: that is not known. Each list says it again.
+	Until quantity.Instant
 }
 
 // Shift moves a running subjob's end, earlier or later. Text says why, if it is truncated.

@@ -145,6 +145,7 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 	protocol.Inventory: body(func(c *coder.Coder, s *protocol.Stock) {
 		coder.List(c, 1, &s.Slices, sliceFields)
 		coder.List(c, 2, &s.Found, foundFields)
+		coder.Instant(c, 3, &s.Until)
 	}),
 	protocol.Start:   body(workFields),
 	protocol.Started: body(beginningFields),

@@ -90,8 +90,13 @@ func (i *Inventory) Confirm() { i.confirmed = true }
 // Trouble is why the node can start nothing; empty: it can.
 func (i *Inventory) Trouble() string { return i.trouble }
 
-// SetTrouble notes why it can't. It is not durable: a restart finds it again.
-func (i *Inventory) SetTrouble(why string) {
+// SetTrouble notes that the node can start nothing, or can again. What is running goes on; what was sold and has not begun waits for the
+// end of it, as long as its window lasts. It is not durable: a restart finds it again.
+func (i *Inventory) SetTrouble(c *protocol.Condition) {
+	why := ""
+	if c.Unhealthy {
+		why = cmp.Or(c.Text, "it can start nothing")
+	}
 	if i.trouble != why {
 		i.trouble = why
 		i.markAll()
@@ -374,11 +379,14 @@ func (s *Slice) Reservations(yield func(protocol.Reservation) bool) {
 	}
 }
 
-// CloseFor closes time for the k-th hold of others.
+// CloseFor closes time for the k-th hold of others, ReopenFor gives it back.
 func (s *Slice) CloseFor(k int, r protocol.Reservation) {
 	r.ID, r.Slice = soft+uint64(k), s.id
 	s.Close(r)
 }
+
+// ReopenFor see CloseFor.
+func (s *Slice) ReopenFor(k int) { s.Reopen(soft + uint64(k)) }
 
 // Others yields what others hold of it, with which of theirs that is. It may change meanwhile.
 func (s *Slice) Others(yield func(int, protocol.Reservation) bool) {

@@ -76,7 +76,7 @@ func TestNoChangeGoesUnseen(t *testing.T) {
 				}
 			},
 			"condition": func(t *rapid.T) { slice(t).SetCondition(Condition{Quarantined: rapid.Bool().Draw(t, "quarantined")}) },
-			"trouble":   func(t *rapid.T) { i.SetTrouble(rapid.SampledFrom([]string{"", "no disk"}).Draw(t, "why")) },
+			"trouble":   func(t *rapid.T) { i.SetTrouble(&protocol.Condition{Unhealthy: rapid.Bool().Draw(t, "in trouble")}) },
 			"memory":    func(t *rapid.T) { i.SetMemory(rapid.Bool().Draw(t, "short"), rapid.Bool().Draw(t, "full")) },
 			"bear":      func(t *rapid.T) { slice(t).Bear(9, quantity.Amount(rapid.IntRange(0, 9).Draw(t, "bears"))) },
 			"": func(t *rapid.T) {

@@ -76,6 +76,9 @@ func (b *Leases) AnyRuns() bool {
 	return false
 }
 
+// Remaining is how many leases there are, those among them whose result is not settled.
+func (b *Leases) Remaining() int { return len(b.index.all) }
+
 // Counts see Counts.
 func (b *Leases) Counts() Counts { return b.counts }
 

@@ -16,6 +16,9 @@ import (
 // mostOthers is how many closures are kept apart on one slice. Any more close the slice from the first of them on.
 const mostOthers = 64
 
+// lastOther is the number of the closure by which a slice ends for good, behind those of all others.
+const lastOther = mostOthers + 1
+
 // Held replaces what others have of a slice, Keep what is kept of it for those who wait. A closure that may truncate does so to what runs
 // in its time.
 func (b *Reservations) Held(now quantity.Instant, s *inventory.Slice, others []protocol.Reservation, out *protocol.Out) {
@@ -49,6 +52,7 @@ func (b *Reservations) replace(now quantity.Instant, x *slot, others, kept []pro
 			break
 		}
 	}
+	x.closeForGood(b.until)
 	b.changed(x)
 	b.TruncateForOthers(now, x.slice, out)
 }
@@ -79,6 +83,14 @@ func (x *slot) close(now quantity.Instant, k int, r protocol.Reservation) {
 		return
 	}
 	x.slice.CloseFor(k, r)
+}
+
+// closeForGood takes all time from then on off the market, if it is known when.
+func (x *slot) closeForGood(until quantity.Instant) {
+	if x.closes != 0 {
+		x.slice.CloseFor(lastOther, protocol.Reservation{Kind: protocol.ForReclaim, Start: x.closes, End: quantity.Never, Truncate: true,
+			Source: "the machine, which leaves at " + timeline.Clock(until)})
+	}
 }
 
 // changed marks what others have of a slice as changed: its gaps, and what waits there to begin.

@@ -42,6 +42,8 @@ type Config struct {
 	Most int
 	// PastTolerance is how long ago a person's reservation may start.
 	PastTolerance time.Duration
+	// HandOver is how long before the machine is gone for good its slices are closed.
+	HandOver time.Duration
 }
 
 // Parts of the node that reservations are about.
@@ -66,6 +68,8 @@ type Reservations struct {
 	// Slots by the instant at which the first of their reservations that do not recur ends: passings for durable reservations, departures
 	// for what others have of the slice (Slice.Others).
 	passings, departures alarm.Heap[*slot]
+	// until is when the machine is gone for good; 0: that is not known.
+	until quantity.Instant
 
 	over []*inventory.Slice // room for those on which one is over, and for the ids of those
 	ids  []uint64
@@ -77,6 +81,7 @@ type slot struct {
 	passing, departing int
 	others, kept       []protocol.Reservation // all that others hold of it, and all that is kept of it for those who wait (core/reclaim)
 	since              []quantity.Instant     // from when on each of both counts, in this order
+	closes             quantity.Instant       // when it is closed for good, before its machine is gone; 0: that is not known
 }
 
 // New returns the reservations of a node: none.

@@ -73,7 +73,7 @@ func TestWhatIsKnownToBeFreeIs(t *testing.T) {
 					return
 				}
 			},
-			"trouble": func(t *rapid.T) { i.SetTrouble(rapid.SampledFrom([]string{"", "no disk"}).Draw(t, "why")) },
+			"trouble": func(t *rapid.T) { i.SetTrouble(&protocol.Condition{Unhealthy: rapid.Bool().Draw(t, "in trouble")}) },
 			"quarantine": func(t *rapid.T) {
 				slice(t).SetCondition(inventory.Condition{Quarantined: rapid.Bool().Draw(t, "quarantined")})
 			},
