@@ -30,6 +30,8 @@ type JoinRequest struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// A request for a certificate (PKCS #10, DER) by the machine's key.
 	Request []byte `protobuf:"bytes,3,opt,name=request,proto3" json:"request,omitempty"`
+	// How long it belongs to the cluster. Unset: until it is removed.
+	Stay *Stay `protobuf:"bytes,4,opt,name=stay,proto3" json:"stay,omitempty"`
 	// What the machine speaks. A head that has no version in common with it answers UNIMPLEMENTED, and the token is good still.
 	Speaks        *Speaks `protobuf:"bytes,15,opt,name=speaks,proto3" json:"speaks,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -87,9 +89,79 @@ func (x *JoinRequest) GetRequest() []byte {
 	return nil
 }
 
+func (x *JoinRequest) GetStay() *Stay {
+	if x != nil {
+		return x.Stay
+	}
+	return nil
+}
+
 func (x *JoinRequest) GetSpeaks() *Speaks {
 	if x != nil {
 		return x.Speaks
+	}
+	return nil
+}
+
+// Stay is how long a machine belongs to its cluster.
+type Stay struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// It is gone for good once its daemon ends, and is removed then. Else until it is removed, and nothing else is set.
+	Ephemeral bool `protobuf:"varint,1,opt,name=ephemeral,proto3" json:"ephemeral,omitempty"`
+	// When it is gone at the latest, by the head's clock; unset: nobody knows. A machine may say instead how long from now.
+	Until         *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=until,proto3" json:"until,omitempty"`
+	Within        *durationpb.Duration   `protobuf:"bytes,3,opt,name=within,proto3" json:"within,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Stay) Reset() {
+	*x = Stay{}
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Stay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Stay) ProtoMessage() {}
+
+func (x *Stay) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Stay.ProtoReflect.Descriptor instead.
+func (*Stay) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Stay) GetEphemeral() bool {
+	if x != nil {
+		return x.Ephemeral
+	}
+	return false
+}
+
+func (x *Stay) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *Stay) GetWithin() *durationpb.Duration {
+	if x != nil {
+		return x.Within
 	}
 	return nil
 }
@@ -108,7 +180,7 @@ type Speaks struct {
 
 func (x *Speaks) Reset() {
 	*x = Speaks{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[1]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -120,7 +192,7 @@ func (x *Speaks) String() string {
 func (*Speaks) ProtoMessage() {}
 
 func (x *Speaks) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[1]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -133,7 +205,7 @@ func (x *Speaks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Speaks.ProtoReflect.Descriptor instead.
 func (*Speaks) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{1}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Speaks) GetOldest() uint32 {
@@ -170,7 +242,7 @@ type JoinResponse struct {
 
 func (x *JoinResponse) Reset() {
 	*x = JoinResponse{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[2]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -182,7 +254,7 @@ func (x *JoinResponse) String() string {
 func (*JoinResponse) ProtoMessage() {}
 
 func (x *JoinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[2]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -195,7 +267,7 @@ func (x *JoinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinResponse.ProtoReflect.Descriptor instead.
 func (*JoinResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{2}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *JoinResponse) GetCertificate() []byte {
@@ -229,7 +301,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[3]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -241,7 +313,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[3]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -254,7 +326,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{3}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *RenewRequest) GetRequest() []byte {
@@ -272,6 +344,8 @@ type SettingsRequest struct {
 	Before []string `protobuf:"bytes,2,rep,name=before,proto3" json:"before,omitempty"`
 	// The machine runs the subjobs of a queue as the user that its own file names for it. Else all run as its daemon's own user.
 	MapsUsers bool `protobuf:"varint,3,opt,name=maps_users,json=mapsUsers,proto3" json:"maps_users,omitempty"`
+	// How long it belongs to the cluster from now on. Unset: as before.
+	Stay *Stay `protobuf:"bytes,4,opt,name=stay,proto3" json:"stay,omitempty"`
 	// As in JoinRequest.
 	Speaks        *Speaks `protobuf:"bytes,15,opt,name=speaks,proto3" json:"speaks,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -280,7 +354,7 @@ type SettingsRequest struct {
 
 func (x *SettingsRequest) Reset() {
 	*x = SettingsRequest{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[4]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -292,7 +366,7 @@ func (x *SettingsRequest) String() string {
 func (*SettingsRequest) ProtoMessage() {}
 
 func (x *SettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[4]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -305,7 +379,7 @@ func (x *SettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsRequest.ProtoReflect.Descriptor instead.
 func (*SettingsRequest) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{4}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SettingsRequest) GetStart() string {
@@ -329,6 +403,13 @@ func (x *SettingsRequest) GetMapsUsers() bool {
 	return false
 }
 
+func (x *SettingsRequest) GetStay() *Stay {
+	if x != nil {
+		return x.Stay
+	}
+	return nil
+}
+
 func (x *SettingsRequest) GetSpeaks() *Speaks {
 	if x != nil {
 		return x.Speaks
@@ -350,6 +431,8 @@ type SettingsResponse struct {
 	Store *StoreSettings `protobuf:"bytes,5,opt,name=store,proto3" json:"store,omitempty"`
 	// The head serves several users, whose subjobs must not run as one: a machine that maps no users can't have any.
 	SeveralUsers bool `protobuf:"varint,6,opt,name=several_users,json=severalUsers,proto3" json:"several_users,omitempty"`
+	// How long the machine belongs to the cluster; always set.
+	Stay *Stay `protobuf:"bytes,7,opt,name=stay,proto3" json:"stay,omitempty"`
 	// What the head speaks.
 	Speaks *Speaks `protobuf:"bytes,14,opt,name=speaks,proto3" json:"speaks,omitempty"`
 	// The head's clock, which the machine's node goes by.
@@ -360,7 +443,7 @@ type SettingsResponse struct {
 
 func (x *SettingsResponse) Reset() {
 	*x = SettingsResponse{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[5]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -372,7 +455,7 @@ func (x *SettingsResponse) String() string {
 func (*SettingsResponse) ProtoMessage() {}
 
 func (x *SettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[5]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -385,7 +468,7 @@ func (x *SettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettingsResponse.ProtoReflect.Descriptor instead.
 func (*SettingsResponse) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{5}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SettingsResponse) GetZone() string {
@@ -430,6 +513,13 @@ func (x *SettingsResponse) GetSeveralUsers() bool {
 	return false
 }
 
+func (x *SettingsResponse) GetStay() *Stay {
+	if x != nil {
+		return x.Stay
+	}
+	return nil
+}
+
 func (x *SettingsResponse) GetSpeaks() *Speaks {
 	if x != nil {
 		return x.Speaks
@@ -442,6 +532,78 @@ func (x *SettingsResponse) GetNow() *timestamppb.Timestamp {
 		return x.Now
 	}
 	return nil
+}
+
+type LeaveRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaveRequest) Reset() {
+	*x = LeaveRequest{}
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaveRequest) ProtoMessage() {}
+
+func (x *LeaveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaveRequest.ProtoReflect.Descriptor instead.
+func (*LeaveRequest) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{7}
+}
+
+type LeaveResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaveResponse) Reset() {
+	*x = LeaveResponse{}
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaveResponse) ProtoMessage() {}
+
+func (x *LeaveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaveResponse.ProtoReflect.Descriptor instead.
+func (*LeaveResponse) Descriptor() ([]byte, []int) {
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 type StoreSettings struct {
@@ -457,7 +619,7 @@ type StoreSettings struct {
 
 func (x *StoreSettings) Reset() {
 	*x = StoreSettings{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[6]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -469,7 +631,7 @@ func (x *StoreSettings) String() string {
 func (*StoreSettings) ProtoMessage() {}
 
 func (x *StoreSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[6]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -482,7 +644,7 @@ func (x *StoreSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StoreSettings.ProtoReflect.Descriptor instead.
 func (*StoreSettings) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{6}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StoreSettings) GetKind() string {
@@ -519,7 +681,7 @@ type Frame struct {
 
 func (x *Frame) Reset() {
 	*x = Frame{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -531,7 +693,7 @@ func (x *Frame) String() string {
 func (*Frame) ProtoMessage() {}
 
 func (x *Frame) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[7]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -544,7 +706,7 @@ func (x *Frame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Frame.ProtoReflect.Descriptor instead.
 func (*Frame) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{7}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Frame) GetHello() *Hello {
@@ -587,7 +749,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[8]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -599,7 +761,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[8]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -612,7 +774,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Hello) GetOldest() uint32 {
@@ -664,7 +826,7 @@ type Beat struct {
 
 func (x *Beat) Reset() {
 	*x = Beat{}
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[9]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -676,7 +838,7 @@ func (x *Beat) String() string {
 func (*Beat) ProtoMessage() {}
 
 func (x *Beat) ProtoReflect() protoreflect.Message {
-	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[9]
+	mi := &file_sluice_v1alpha1_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -689,7 +851,7 @@ func (x *Beat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Beat.ProtoReflect.Descriptor instead.
 func (*Beat) Descriptor() ([]byte, []int) {
-	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{9}
+	return file_sluice_v1alpha1_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Beat) GetSent() *timestamppb.Timestamp {
@@ -717,12 +879,17 @@ var File_sluice_v1alpha1_cluster_proto protoreflect.FileDescriptor
 
 const file_sluice_v1alpha1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x1dsluice/v1alpha1/cluster.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x01\n" +
+	"\x1dsluice/v1alpha1/cluster.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xaf\x01\n" +
 	"\vJoinRequest\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
-	"\arequest\x18\x03 \x01(\fR\arequest\x12/\n" +
-	"\x06speaks\x18\x0f \x01(\v2\x17.sluice.v1alpha1.SpeaksR\x06speaks\"N\n" +
+	"\arequest\x18\x03 \x01(\fR\arequest\x12)\n" +
+	"\x04stay\x18\x04 \x01(\v2\x15.sluice.v1alpha1.StayR\x04stay\x12/\n" +
+	"\x06speaks\x18\x0f \x01(\v2\x17.sluice.v1alpha1.SpeaksR\x06speaks\"\x89\x01\n" +
+	"\x04Stay\x12\x1c\n" +
+	"\tephemeral\x18\x01 \x01(\bR\tephemeral\x120\n" +
+	"\x05until\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x121\n" +
+	"\x06within\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06within\"N\n" +
 	"\x06Speaks\x12\x16\n" +
 	"\x06oldest\x18\x01 \x01(\rR\x06oldest\x12\x16\n" +
 	"\x06newest\x18\x02 \x01(\rR\x06newest\x12\x14\n" +
@@ -732,22 +899,26 @@ const file_sluice_v1alpha1_cluster_proto_rawDesc = "" +
 	"\x04root\x18\x02 \x01(\fR\x04root\x12\x16\n" +
 	"\x06number\x18\x03 \x01(\rR\x06number\"(\n" +
 	"\fRenewRequest\x12\x18\n" +
-	"\arequest\x18\x01 \x01(\fR\arequest\"\x8f\x01\n" +
+	"\arequest\x18\x01 \x01(\fR\arequest\"\xba\x01\n" +
 	"\x0fSettingsRequest\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\tR\x05start\x12\x16\n" +
 	"\x06before\x18\x02 \x03(\tR\x06before\x12\x1d\n" +
 	"\n" +
-	"maps_users\x18\x03 \x01(\bR\tmapsUsers\x12/\n" +
-	"\x06speaks\x18\x0f \x01(\v2\x17.sluice.v1alpha1.SpeaksR\x06speaks\"\xe2\x02\n" +
+	"maps_users\x18\x03 \x01(\bR\tmapsUsers\x12)\n" +
+	"\x04stay\x18\x04 \x01(\v2\x15.sluice.v1alpha1.StayR\x04stay\x12/\n" +
+	"\x06speaks\x18\x0f \x01(\v2\x17.sluice.v1alpha1.SpeaksR\x06speaks\"\x8d\x03\n" +
 	"\x10SettingsResponse\x12\x12\n" +
 	"\x04zone\x18\x01 \x01(\tR\x04zone\x123\n" +
 	"\ahorizon\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\ahorizon\x12\x1c\n" +
 	"\tmechanism\x18\x03 \x01(\tR\tmechanism\x12-\n" +
 	"\x12mechanism_settings\x18\x04 \x01(\fR\x11mechanismSettings\x124\n" +
 	"\x05store\x18\x05 \x01(\v2\x1e.sluice.v1alpha1.StoreSettingsR\x05store\x12#\n" +
-	"\rseveral_users\x18\x06 \x01(\bR\fseveralUsers\x12/\n" +
+	"\rseveral_users\x18\x06 \x01(\bR\fseveralUsers\x12)\n" +
+	"\x04stay\x18\a \x01(\v2\x15.sluice.v1alpha1.StayR\x04stay\x12/\n" +
 	"\x06speaks\x18\x0e \x01(\v2\x17.sluice.v1alpha1.SpeaksR\x06speaks\x12,\n" +
-	"\x03now\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x03now\"M\n" +
+	"\x03now\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x03now\"\x0e\n" +
+	"\fLeaveRequest\"\x0f\n" +
+	"\rLeaveResponse\"M\n" +
 	"\rStoreSettings\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04spec\x18\x02 \x01(\fR\x04spec\x12\x14\n" +
@@ -766,12 +937,13 @@ const file_sluice_v1alpha1_cluster_proto_rawDesc = "" +
 	"\x04Beat\x12.\n" +
 	"\x04sent\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04sent\x120\n" +
 	"\x05heard\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05heard\x12+\n" +
-	"\x03ago\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ago2\xa9\x02\n" +
+	"\x03ago\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ago2\xf1\x02\n" +
 	"\x0eClusterService\x12:\n" +
 	"\x04Link\x12\x16.sluice.v1alpha1.Frame\x1a\x16.sluice.v1alpha1.Frame(\x010\x01\x12C\n" +
 	"\x04Join\x12\x1c.sluice.v1alpha1.JoinRequest\x1a\x1d.sluice.v1alpha1.JoinResponse\x12E\n" +
 	"\x05Renew\x12\x1d.sluice.v1alpha1.RenewRequest\x1a\x1d.sluice.v1alpha1.JoinResponse\x12O\n" +
-	"\bSettings\x12 .sluice.v1alpha1.SettingsRequest\x1a!.sluice.v1alpha1.SettingsResponseB6Z4sluice.dev/sluice/api/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
+	"\bSettings\x12 .sluice.v1alpha1.SettingsRequest\x1a!.sluice.v1alpha1.SettingsResponse\x12F\n" +
+	"\x05Leave\x12\x1d.sluice.v1alpha1.LeaveRequest\x1a\x1e.sluice.v1alpha1.LeaveResponseB6Z4sluice.dev/sluice/api/sluice/v1alpha1;sluicev1alpha1b\x06proto3"
 
 var (
 	file_sluice_v1alpha1_cluster_proto_rawDescOnce sync.Once
@@ -785,46 +957,56 @@ func file_sluice_v1alpha1_cluster_proto_rawDescGZIP() []byte {
 	return file_sluice_v1alpha1_cluster_proto_rawDescData
 }
 
-var file_sluice_v1alpha1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_sluice_v1alpha1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_sluice_v1alpha1_cluster_proto_goTypes = []any{
 	(*JoinRequest)(nil),           // 0: sluice.v1alpha1.JoinRequest
-	(*Speaks)(nil),                // 1: sluice.v1alpha1.Speaks
-	(*JoinResponse)(nil),          // 2: sluice.v1alpha1.JoinResponse
-	(*RenewRequest)(nil),          // 3: sluice.v1alpha1.RenewRequest
-	(*SettingsRequest)(nil),       // 4: sluice.v1alpha1.SettingsRequest
-	(*SettingsResponse)(nil),      // 5: sluice.v1alpha1.SettingsResponse
-	(*StoreSettings)(nil),         // 6: sluice.v1alpha1.StoreSettings
-	(*Frame)(nil),                 // 7: sluice.v1alpha1.Frame
-	(*Hello)(nil),                 // 8: sluice.v1alpha1.Hello
-	(*Beat)(nil),                  // 9: sluice.v1alpha1.Beat
-	(*durationpb.Duration)(nil),   // 10: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*Stay)(nil),                  // 1: sluice.v1alpha1.Stay
+	(*Speaks)(nil),                // 2: sluice.v1alpha1.Speaks
+	(*JoinResponse)(nil),          // 3: sluice.v1alpha1.JoinResponse
+	(*RenewRequest)(nil),          // 4: sluice.v1alpha1.RenewRequest
+	(*SettingsRequest)(nil),       // 5: sluice.v1alpha1.SettingsRequest
+	(*SettingsResponse)(nil),      // 6: sluice.v1alpha1.SettingsResponse
+	(*LeaveRequest)(nil),          // 7: sluice.v1alpha1.LeaveRequest
+	(*LeaveResponse)(nil),         // 8: sluice.v1alpha1.LeaveResponse
+	(*StoreSettings)(nil),         // 9: sluice.v1alpha1.StoreSettings
+	(*Frame)(nil),                 // 10: sluice.v1alpha1.Frame
+	(*Hello)(nil),                 // 11: sluice.v1alpha1.Hello
+	(*Beat)(nil),                  // 12: sluice.v1alpha1.Beat
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 14: google.protobuf.Duration
 }
 var file_sluice_v1alpha1_cluster_proto_depIdxs = []int32{
-	1,  // 0: sluice.v1alpha1.JoinRequest.speaks:type_name -> sluice.v1alpha1.Speaks
-	1,  // 1: sluice.v1alpha1.SettingsRequest.speaks:type_name -> sluice.v1alpha1.Speaks
-	10, // 2: sluice.v1alpha1.SettingsResponse.horizon:type_name -> google.protobuf.Duration
-	6,  // 3: sluice.v1alpha1.SettingsResponse.store:type_name -> sluice.v1alpha1.StoreSettings
-	1,  // 4: sluice.v1alpha1.SettingsResponse.speaks:type_name -> sluice.v1alpha1.Speaks
-	11, // 5: sluice.v1alpha1.SettingsResponse.now:type_name -> google.protobuf.Timestamp
-	8,  // 6: sluice.v1alpha1.Frame.hello:type_name -> sluice.v1alpha1.Hello
-	9,  // 7: sluice.v1alpha1.Frame.beat:type_name -> sluice.v1alpha1.Beat
-	11, // 8: sluice.v1alpha1.Beat.sent:type_name -> google.protobuf.Timestamp
-	11, // 9: sluice.v1alpha1.Beat.heard:type_name -> google.protobuf.Timestamp
-	10, // 10: sluice.v1alpha1.Beat.ago:type_name -> google.protobuf.Duration
-	7,  // 11: sluice.v1alpha1.ClusterService.Link:input_type -> sluice.v1alpha1.Frame
-	0,  // 12: sluice.v1alpha1.ClusterService.Join:input_type -> sluice.v1alpha1.JoinRequest
-	3,  // 13: sluice.v1alpha1.ClusterService.Renew:input_type -> sluice.v1alpha1.RenewRequest
-	4,  // 14: sluice.v1alpha1.ClusterService.Settings:input_type -> sluice.v1alpha1.SettingsRequest
-	7,  // 15: sluice.v1alpha1.ClusterService.Link:output_type -> sluice.v1alpha1.Frame
-	2,  // 16: sluice.v1alpha1.ClusterService.Join:output_type -> sluice.v1alpha1.JoinResponse
-	2,  // 17: sluice.v1alpha1.ClusterService.Renew:output_type -> sluice.v1alpha1.JoinResponse
-	5,  // 18: sluice.v1alpha1.ClusterService.Settings:output_type -> sluice.v1alpha1.SettingsResponse
-	15, // [15:19] is the sub-list for method output_type
-	11, // [11:15] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	1,  // 0: sluice.v1alpha1.JoinRequest.stay:type_name -> sluice.v1alpha1.Stay
+	2,  // 1: sluice.v1alpha1.JoinRequest.speaks:type_name -> sluice.v1alpha1.Speaks
+	13, // 2: sluice.v1alpha1.Stay.until:type_name -> google.protobuf.Timestamp
+	14, // 3: sluice.v1alpha1.Stay.within:type_name -> google.protobuf.Duration
+	1,  // 4: sluice.v1alpha1.SettingsRequest.stay:type_name -> sluice.v1alpha1.Stay
+	2,  // 5: sluice.v1alpha1.SettingsRequest.speaks:type_name -> sluice.v1alpha1.Speaks
+	14, // 6: sluice.v1alpha1.SettingsResponse.horizon:type_name -> google.protobuf.Duration
+	9,  // 7: sluice.v1alpha1.SettingsResponse.store:type_name -> sluice.v1alpha1.StoreSettings
+	1,  // 8: sluice.v1alpha1.SettingsResponse.stay:type_name -> sluice.v1alpha1.Stay
+	2,  // 9: sluice.v1alpha1.SettingsResponse.speaks:type_name -> sluice.v1alpha1.Speaks
+	13, // 10: sluice.v1alpha1.SettingsResponse.now:type_name -> google.protobuf.Timestamp
+	11, // 11: sluice.v1alpha1.Frame.hello:type_name -> sluice.v1alpha1.Hello
+	12, // 12: sluice.v1alpha1.Frame.beat:type_name -> sluice.v1alpha1.Beat
+	13, // 13: sluice.v1alpha1.Beat.sent:type_name -> google.protobuf.Timestamp
+	13, // 14: sluice.v1alpha1.Beat.heard:type_name -> google.protobuf.Timestamp
+	14, // 15: sluice.v1alpha1.Beat.ago:type_name -> google.protobuf.Duration
+	10, // 16: sluice.v1alpha1.ClusterService.Link:input_type -> sluice.v1alpha1.Frame
+	0,  // 17: sluice.v1alpha1.ClusterService.Join:input_type -> sluice.v1alpha1.JoinRequest
+	4,  // 18: sluice.v1alpha1.ClusterService.Renew:input_type -> sluice.v1alpha1.RenewRequest
+	5,  // 19: sluice.v1alpha1.ClusterService.Settings:input_type -> sluice.v1alpha1.SettingsRequest
+	7,  // 20: sluice.v1alpha1.ClusterService.Leave:input_type -> sluice.v1alpha1.LeaveRequest
+	10, // 21: sluice.v1alpha1.ClusterService.Link:output_type -> sluice.v1alpha1.Frame
+	3,  // 22: sluice.v1alpha1.ClusterService.Join:output_type -> sluice.v1alpha1.JoinResponse
+	3,  // 23: sluice.v1alpha1.ClusterService.Renew:output_type -> sluice.v1alpha1.JoinResponse
+	6,  // 24: sluice.v1alpha1.ClusterService.Settings:output_type -> sluice.v1alpha1.SettingsResponse
+	8,  // 25: sluice.v1alpha1.ClusterService.Leave:output_type -> sluice.v1alpha1.LeaveResponse
+	21, // [21:26] is the sub-list for method output_type
+	16, // [16:21] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_cluster_proto_init() }
@@ -838,7 +1020,7 @@ func file_sluice_v1alpha1_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sluice_v1alpha1_cluster_proto_rawDesc), len(file_sluice_v1alpha1_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

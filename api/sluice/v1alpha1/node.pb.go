@@ -142,9 +142,12 @@ type Node struct {
 	Slices int32 `protobuf:"varint,11,opt,name=slices,proto3" json:"slices,omitempty"`
 	Usable int32 `protobuf:"varint,12,opt,name=usable,proto3" json:"usable,omitempty"`
 	// Where it stands, and where other machines reach it, as it has said with its slices; empty where it has said none.
-	Rack          string `protobuf:"bytes,13,opt,name=rack,proto3" json:"rack,omitempty"`
-	Block         string `protobuf:"bytes,14,opt,name=block,proto3" json:"block,omitempty"`
-	Address       string `protobuf:"bytes,15,opt,name=address,proto3" json:"address,omitempty"`
+	Rack    string `protobuf:"bytes,13,opt,name=rack,proto3" json:"rack,omitempty"`
+	Block   string `protobuf:"bytes,14,opt,name=block,proto3" json:"block,omitempty"`
+	Address string `protobuf:"bytes,15,opt,name=address,proto3" json:"address,omitempty"`
+	// Its machine is gone for good once its daemon ends, at until at the latest; until is unset where that is not known.
+	Ephemeral     bool                   `protobuf:"varint,16,opt,name=ephemeral,proto3" json:"ephemeral,omitempty"`
+	Until         *timestamppb.Timestamp `protobuf:"bytes,17,opt,name=until,proto3" json:"until,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -282,6 +285,20 @@ func (x *Node) GetAddress() string {
 		return x.Address
 	}
 	return ""
+}
+
+func (x *Node) GetEphemeral() bool {
+	if x != nil {
+		return x.Ephemeral
+	}
+	return false
+}
+
+func (x *Node) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
 }
 
 type CreateTokenRequest struct {
@@ -480,7 +497,7 @@ const file_sluice_v1alpha1_node_proto_rawDesc = "" +
 	"\x11ListNodesResponse\x12+\n" +
 	"\x05nodes\x18\x01 \x03(\v2\x15.sluice.v1alpha1.NodeR\x05nodes\x12\x12\n" +
 	"\x04head\x18\x02 \x01(\bR\x04head\x12\x18\n" +
-	"\aremoved\x18\x03 \x01(\x05R\aremoved\"\xdd\x03\n" +
+	"\aremoved\x18\x03 \x01(\x05R\aremoved\"\xad\x04\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03own\x18\x02 \x01(\bR\x03own\x12\x0e\n" +
@@ -498,7 +515,9 @@ const file_sluice_v1alpha1_node_proto_rawDesc = "" +
 	"\x06usable\x18\f \x01(\x05R\x06usable\x12\x12\n" +
 	"\x04rack\x18\r \x01(\tR\x04rack\x12\x14\n" +
 	"\x05block\x18\x0e \x01(\tR\x05block\x12\x18\n" +
-	"\aaddress\x18\x0f \x01(\tR\aaddress\"U\n" +
+	"\aaddress\x18\x0f \x01(\tR\aaddress\x12\x1c\n" +
+	"\tephemeral\x18\x10 \x01(\bR\tephemeral\x120\n" +
+	"\x05until\x18\x11 \x01(\v2\x1a.google.protobuf.TimestampR\x05until\"U\n" +
 	"\x12CreateTokenRequest\x12+\n" +
 	"\x03for\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x03for\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"?\n" +
@@ -545,18 +564,19 @@ var file_sluice_v1alpha1_node_proto_depIdxs = []int32{
 	7,  // 3: sluice.v1alpha1.Node.heard:type_name -> google.protobuf.Timestamp
 	8,  // 4: sluice.v1alpha1.Node.offset:type_name -> google.protobuf.Duration
 	8,  // 5: sluice.v1alpha1.Node.round_trip:type_name -> google.protobuf.Duration
-	8,  // 6: sluice.v1alpha1.CreateTokenRequest.for:type_name -> google.protobuf.Duration
-	0,  // 7: sluice.v1alpha1.NodeService.ListNodes:input_type -> sluice.v1alpha1.ListNodesRequest
-	3,  // 8: sluice.v1alpha1.NodeService.CreateToken:input_type -> sluice.v1alpha1.CreateTokenRequest
-	5,  // 9: sluice.v1alpha1.NodeService.RemoveNode:input_type -> sluice.v1alpha1.RemoveNodeRequest
-	1,  // 10: sluice.v1alpha1.NodeService.ListNodes:output_type -> sluice.v1alpha1.ListNodesResponse
-	4,  // 11: sluice.v1alpha1.NodeService.CreateToken:output_type -> sluice.v1alpha1.CreateTokenResponse
-	6,  // 12: sluice.v1alpha1.NodeService.RemoveNode:output_type -> sluice.v1alpha1.RemoveNodeResponse
-	10, // [10:13] is the sub-list for method output_type
-	7,  // [7:10] is the sub-list for method input_type
-	7,  // [7:7] is the sub-list for extension type_name
-	7,  // [7:7] is the sub-list for extension extendee
-	0,  // [0:7] is the sub-list for field type_name
+	7,  // 6: sluice.v1alpha1.Node.until:type_name -> google.protobuf.Timestamp
+	8,  // 7: sluice.v1alpha1.CreateTokenRequest.for:type_name -> google.protobuf.Duration
+	0,  // 8: sluice.v1alpha1.NodeService.ListNodes:input_type -> sluice.v1alpha1.ListNodesRequest
+	3,  // 9: sluice.v1alpha1.NodeService.CreateToken:input_type -> sluice.v1alpha1.CreateTokenRequest
+	5,  // 10: sluice.v1alpha1.NodeService.RemoveNode:input_type -> sluice.v1alpha1.RemoveNodeRequest
+	1,  // 11: sluice.v1alpha1.NodeService.ListNodes:output_type -> sluice.v1alpha1.ListNodesResponse
+	4,  // 12: sluice.v1alpha1.NodeService.CreateToken:output_type -> sluice.v1alpha1.CreateTokenResponse
+	6,  // 13: sluice.v1alpha1.NodeService.RemoveNode:output_type -> sluice.v1alpha1.RemoveNodeResponse
+	11, // [11:14] is the sub-list for method output_type
+	8,  // [8:11] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_node_proto_init() }

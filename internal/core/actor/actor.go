@@ -59,6 +59,8 @@ type Surveyor interface{ Survey() Survey }
 type Survey interface {
 	// Offered lists the slices which nodes have offered it, of this process and of others.
 	Offered(now quantity.Instant) []status.Slice
+	// Sold is until when the last claim on a node's slices lasts; 0: none stands.
+	Sold(node job.NodeID) quantity.Instant
 	// Older are the subjobs of a job which Job leaves out, since there are very many: the last of them before an index
 	// (status.Job.HistoryDropped), and the life of the job.
 	Older(id job.ID, before int) (list []status.Subjob, life job.Generation, ok bool)

@@ -27,7 +27,7 @@ func (n *Node) Recover(now quantity.Instant, out *protocol.Out) {
 // slice, and the slices are offered. A later inventory of the same boot only says which slices there are.
 func (n *Node) takeInventory(now quantity.Instant, stock *protocol.Stock, out *protocol.Out) {
 	changed := n.listSlices(now, stock.Slices, out)
-	n.reservations.Leave(now, stock.Until, out)
+	n.reservations.Leave(now, stock, out)
 	if n.inventory.Confirmed() {
 		if changed {
 			n.tellInventory(out)

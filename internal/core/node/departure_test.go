@@ -54,6 +54,27 @@ func TestAMachineThatLeavesIsClosedBefore(t *testing.T) {
 	same(t, "it remains", w.n.Remaining(), len(w.n.leases.Ordered()))
 }
 
+// TestAMachineThatIsAboutToLeave: nothing more is sold, what has not begun is withdrawn, and what runs has a moment; said once more it has
+// no other.
+func TestAMachineThatIsAboutToLeave(t *testing.T) {
+	w := booted(t)
+	long := w.running(1, "a", 0, time.Hour)
+	w.lease(2, "b", time.Minute, 2*time.Minute)
+	until := at(10 * time.Minute)
+	for k := range 2 {
+		w.step(protocol.Message{Kind: protocol.Inventory, From: executor,
+			Body: &protocol.Stock{Slices: []protocol.Slice{device("a"), device("b")}, Until: until, Leaves: true}})
+		if k == 0 {
+			w.recorded(protocol.Truncated, protocol.SubjobEnded)
+			same(t, "gaps", len(w.gaps("a"))+len(w.gaps("b")), 0)
+		} else {
+			w.recorded()
+		}
+		same(t, "truncated to", w.n.leases.Of(long).Terms().End, t0.Add(w.n.cfg.TruncateGrace))
+		w.wait(time.Second)
+	}
+}
+
 // TestWhatIsHandedOver: a subjob counts until its home has acknowledged its result and its directories are settled.
 func TestWhatIsHandedOver(t *testing.T) {
 	w := booted(t)

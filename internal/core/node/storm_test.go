@@ -51,12 +51,16 @@ type storm struct {
 	ended     map[job.Token]int
 	until     quantity.Instant // its machine is gone for good; 0: nobody has said so
 	told      quantity.Instant // when that was said
+	leaves    bool             // and that it is about to be
 }
 
 // closes is when everything ends that its machine was sold; Never: nothing has to.
 func (s *storm) closes() quantity.Instant {
 	if s.until == 0 {
 		return quantity.Never
+	}
+	if s.leaves {
+		return s.told
 	}
 	return s.until.Add(-10 * time.Second)
 }
@@ -70,7 +74,7 @@ func (s *storm) request() string {
 func (s *storm) deliver(m protocol.Message) {
 	s.past = append(s.past, m)
 	if stock, ok := m.Body.(*protocol.Stock); ok {
-		s.until, s.told = stock.Until, s.now
+		s.until, s.leaves, s.told = stock.Until, stock.Leaves, s.now
 	}
 	s.step(m)
 	s.absorb()
@@ -260,7 +264,8 @@ func (s *storm) reboot() {
 		}
 	}
 	m := protocol.Message{Kind: protocol.Inventory, From: executor,
-		Body: &protocol.Stock{Found: found, Slices: []protocol.Slice{device("a"), device("b"), device("c")}, Until: s.until}}
+		Body: &protocol.Stock{Found: found, Slices: []protocol.Slice{device("a"), device("b"), device("c")}, Until: s.until,
+			Leaves: s.leaves}}
 	s.step(m)
 	s.absorb()
 }
@@ -429,6 +434,7 @@ func TestStorm(t *testing.T) {
 				list := &protocol.Stock{}
 				if rapid.Bool().Draw(t, "leaves") {
 					list.Until = s.now.Add(time.Duration(rapid.IntRange(-5, 60).Draw(t, "until")) * time.Second)
+					list.Leaves = rapid.Bool().Draw(t, "is about to")
 				}
 				for _, id := range []job.SliceID{"a", "b", "c"} {
 					if rapid.IntRange(0, 4).Draw(t, "there") > 0 {

@@ -14,8 +14,10 @@ import (
 type Stock struct {
 	Slices []Slice
 	Found  []Found
-	// Until is when the machine is gone for good; 0: that is not known. Each list says it again.
-	Until quantity.Instant
+	// Until is when the machine is gone for good; 0: that is not known. Each list says it again. Leaves: it is about to, so nothing more is
+	// sold, and what runs has a moment.
+	Until  quantity.Instant
+	Leaves bool
 }
 
 // Shift moves a running subjob's end, earlier or later. Text says why, if it is truncated.

@@ -30,4 +30,7 @@ type Machine struct {
 	Offset, RoundTrip time.Duration
 	// Build of the machine's daemon.
 	Build string
+	// Ephemeral: it is gone for good once its daemon ends, at Until at the latest; 0: nobody knows.
+	Ephemeral bool
+	Until     quantity.Instant
 }

@@ -174,6 +174,9 @@ func TestARemovedNode(t *testing.T) {
 		}
 		lease := old.runs[0].m
 		end := lease.Body.(*protocol.Work).End
+		if at, none := w.z.Survey().Sold("m"), w.z.Survey().Sold("here"); at != end || none != 0 {
+			t.Errorf("what was sold of it ends at %v, and of another %v; its lease at %v", at, none, end)
+		}
 		w.dies("m")
 		asked := 0
 		hear := w.lose

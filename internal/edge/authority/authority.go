@@ -27,8 +27,10 @@ import (
 	"sync"
 	"time"
 
+	"sluice.dev/sluice/internal/core/departure"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 )
 
@@ -65,9 +67,12 @@ type Authority struct {
 	own     []job.NodeID // names of the head itself (Reserve)
 }
 
-// membersVersion is that of the members' file. Any change of what it means raises it, so that an earlier build, which would drop what it
-// doesn't know, refuses the file untouched.
-const membersVersion = 1
+// Versions of the members' file. Any change of what it means raises it, so that an earlier build, which would drop what it doesn't know,
+// refuses the file untouched: with a machine in it that has an end it is of the last one.
+const (
+	firstVersion   = 1
+	membersVersion = 2
+)
 
 // members is the content of its file. Invariant: of machines with one name at most the last is not removed; their numbers ascend.
 type members struct {
@@ -97,8 +102,20 @@ type Machine struct {
 	// Start is the last of its daemon that was answered; empty: none was.
 	Start  string    `json:"start,omitempty"`
 	Joined time.Time `json:"joined"`
+	// Ephemeral: it is gone for good once its daemon ends, at Until at the latest; zero: nobody knows.
+	Ephemeral bool      `json:"ephemeral,omitempty"`
+	Until     time.Time `json:"until,omitzero"`
 	// Removed is when it was; zero: it was not.
 	Removed time.Time `json:"removed,omitzero"`
+}
+
+// Stay is how long it belongs to the cluster.
+func (m *Machine) Stay() departure.Stay {
+	s := departure.Stay{Ephemeral: m.Ephemeral}
+	if !m.Until.IsZero() {
+		s.Until = quantity.At(m.Until)
+	}
+	return s
 }
 
 // Open reads the authority of a directory, which is made with a new one if there is none. The caller holds the lock of the data directory.
@@ -263,7 +280,7 @@ func (a *Authority) read() error {
 		return errkind.Errorf(errkind.Unsupported, "%s is of version %d, and this build knows versions up to %d: use the build that "+
 			"wrote it; nothing was changed", path, is.Version, membersVersion)
 	}
-	if err == nil && is.Version != membersVersion {
+	if err == nil && is.Version < firstVersion {
 		err = fmt.Errorf("its version is %d", is.Version)
 	}
 	if err == nil {
@@ -277,9 +294,12 @@ func (a *Authority) read() error {
 
 // change applies f to a copy of who has joined, and keeps it once that is durable.
 func (a *Authority) change(f func(m *members) error) error {
-	next := members{Version: membersVersion, Tokens: slices.Clone(a.members.Tokens), Machines: slices.Clone(a.members.Machines)}
+	next := members{Version: firstVersion, Tokens: slices.Clone(a.members.Tokens), Machines: slices.Clone(a.members.Machines)}
 	if err := f(&next); err != nil {
 		return err
+	}
+	if slices.ContainsFunc(next.Machines, func(m Machine) bool { return m.Ephemeral && m.Removed.IsZero() }) {
+		next.Version = membersVersion
 	}
 	text, err := json.MarshalIndent(next, "", " ")
 	if err != nil {

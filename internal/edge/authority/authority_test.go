@@ -215,9 +215,9 @@ func TestADamagedDirectory(t *testing.T) {
 		{"the root is cut", "is damaged", errkind.Corrupt, func(d string) error { return os.Truncate(filepath.Join(d, rootFile), 300) }},
 		{"the root may be read", "may have been read by others", errkind.Denied,
 			func(d string) error { return os.Chmod(filepath.Join(d, rootFile), 0o640) }},
-		{"the members are of a newer build", "version 2", errkind.Unsupported,
+		{"the members are of a newer build", "version 3", errkind.Unsupported,
 			func(d string) error {
-				return os.WriteFile(filepath.Join(d, membersFile), []byte(`{"version": 2, "tokens": {}}`), 0o600)
+				return os.WriteFile(filepath.Join(d, membersFile), []byte(`{"version": 3, "tokens": {}}`), 0o600)
 			}},
 		{"the members have no version", "its version is 0", errkind.Corrupt,
 			func(d string) error {

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/core/departure"
 )
 
 // Settings are those that a machine's node needs before it begins. An empty one has the default of the machine's build.
@@ -26,6 +28,8 @@ type Settings struct {
 	Store             StoreSettings
 	// SeveralUsers: subjobs are of several users, and must not run as one.
 	SeveralUsers bool
+	// Stay is how long the machine belongs to the cluster. It is the head's authority that knows it.
+	Stay departure.Stay
 }
 
 // StoreSettings say where work directories, outputs and checkpoints lie.
@@ -40,7 +44,11 @@ type StoreSettings struct {
 // toWire is s as it is sent.
 func (s Settings) toWire() *pb.SettingsResponse {
 	m := &pb.SettingsResponse{Zone: s.Zone, Mechanism: s.Mechanism, MechanismSettings: s.MechanismSettings,
-		Store: &pb.StoreSettings{Kind: s.Store.Kind, Spec: s.Store.Spec, Owner: s.Store.Owner}, SeveralUsers: s.SeveralUsers}
+		Store: &pb.StoreSettings{Kind: s.Store.Kind, Spec: s.Store.Spec, Owner: s.Store.Owner}, SeveralUsers: s.SeveralUsers,
+		Stay: &pb.Stay{Ephemeral: s.Stay.Ephemeral}}
+	if s.Stay.Until != 0 {
+		m.Stay.Until = timestamppb.New(s.Stay.Until.Time())
+	}
 	if s.Horizon != 0 {
 		m.Horizon = durationpb.New(s.Horizon)
 	}
@@ -50,5 +58,5 @@ func (s Settings) toWire() *pb.SettingsResponse {
 func fromWire(m *pb.SettingsResponse) Settings {
 	return Settings{Zone: m.GetZone(), Horizon: m.GetHorizon().AsDuration(), Mechanism: m.GetMechanism(),
 		MechanismSettings: m.GetMechanismSettings(), Store: StoreSettings{Kind: m.GetStore().GetKind(), Spec: m.GetStore().GetSpec(),
-			Owner: m.GetStore().GetOwner()}, SeveralUsers: m.GetSeveralUsers()}
+			Owner: m.GetStore().GetOwner()}, SeveralUsers: m.GetSeveralUsers(), Stay: stayFromWire(m.GetStay())}
 }

@@ -38,6 +38,8 @@ type HeadOptions struct {
 	Head *stream.Head
 	// Settings are those of a machine's node.
 	Settings func(machine job.NodeID) Settings
+	// Left takes a machine that leaves by itself out of the cluster; nil: only its certificate is revoked.
+	Left func(machine job.NodeID) error
 	// Beside has other services for machines by their paths; their calls may be long. nil: there are none.
 	Beside map[string]http.Handler
 	// HTTP2 of the server, whose number of streams is set here; nil: the default.
@@ -56,6 +58,9 @@ type HeadOptions struct {
 func (o HeadOptions) filled() HeadOptions {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Left == nil {
+		o.Left = func(machine job.NodeID) error { return o.Authority.Remove(machine, o.Now()) }
 	}
 	if o.Connections <= 0 {
 		o.Connections = connections
@@ -149,7 +154,14 @@ func (c *calls) Join(ctx context.Context, r *connect.Request[pb.JoinRequest]) (*
 	if err := c.Head.Together(r.Msg.GetSpeaks()); err != nil { // before its token is used up
 		return nil, answer(err)
 	}
+	stay, err := stayOf(r.Msg.GetStay(), false, c.Now())
+	if err != nil {
+		return nil, answer(err)
+	}
 	joined, err := c.Authority.Join(r.Msg.GetSecret(), name, r.Msg.GetRequest(), c.Now())
+	if err == nil {
+		err = c.Authority.SetStay(name, stay) // if the head dies before, the machine asks once more
+	}
 	if err != nil {
 		if n, ok := c.refused.note(time.Now()); ok {
 			c.Log.Warn("a machine may not join", "machine", fmt.Sprintf("%.63s", name), "from", r.Peer().Addr, "why", err, "others", n)
@@ -197,9 +209,32 @@ func (c *calls) Settings(ctx context.Context, r *connect.Request[pb.SettingsRequ
 		c.Log.Warn("a machine may not start", "machine", string(name), "why", err)
 		return nil, answer(err)
 	}
+	if said := r.Msg.GetStay(); said != nil {
+		stay, err := stayOf(said, true, c.Now())
+		if err == nil {
+			err = c.Authority.SetStay(name, stay)
+		}
+		if err != nil {
+			return nil, answer(err)
+		}
+	}
+	settings.Stay = c.Authority.Stay(name)
 	is := settings.toWire()
 	is.Now, is.Speaks = timestamppb.New(c.Now()), c.Head.Speaks()
 	return connect.NewResponse(is), nil
+}
+
+// Leave is part of stream.Calls. A machine that calls again since the answer was lost is refused as one that was removed.
+func (c *calls) Leave(ctx context.Context, _ *connect.Request[pb.LeaveRequest]) (*connect.Response[pb.LeaveResponse], error) {
+	name, err := c.caller(ctx)
+	if err == nil {
+		err = c.Left(name)
+	}
+	if err != nil {
+		return nil, answer(err)
+	}
+	c.Log.Info("a machine has left for good", "machine", string(name))
+	return connect.NewResponse(&pb.LeaveResponse{}), nil
 }
 
 // wait returns after a time, or false if ctx was done first.

@@ -42,6 +42,8 @@ type Options struct {
 	MapsUsers bool
 	// Now is this machine's clock; nil: the system's.
 	Now func() time.Time
+	// Stay is how long this machine belongs to its cluster from now on; nil: as before, and until it is removed if it joins.
+	Stay *Stay
 	// Build of this machine, for people.
 	Build string
 	// Measured gets what the head's clock says now, with each answer of settings, and how long the way there and back took; where the head
@@ -123,7 +125,7 @@ func Join(ctx context.Context, o Options, by Invited) (*Membership, error) {
 	if err = k.write(o.Dir); err != nil { // first: who asks with a key that is lost then has used the token up for nothing
 		return nil, err
 	}
-	joined, err := id.join(ctx, key, invitation, o.Now, o.Build)
+	joined, err := id.join(ctx, key, invitation, o)
 	if err != nil {
 		return nil, err
 	}
@@ -175,8 +177,7 @@ func (k kept) ask(id *identity) (*ecdsa.PrivateKey, error) {
 }
 
 // join asks the head, and returns what this machine is from then on.
-func (id identity) join(ctx context.Context, key *ecdsa.PrivateKey, i authority.Invitation, now func() time.Time, build string) (*identity,
-	error) {
+func (id identity) join(ctx context.Context, key *ecdsa.PrivateKey, i authority.Invitation, o Options) (*identity, error) {
 	request, err := authority.Request(id.Name, key)
 	if err != nil {
 		return nil, err
@@ -184,10 +185,10 @@ func (id identity) join(ctx context.Context, key *ecdsa.PrivateKey, i authority.
 	var answer *connect.Response[pb.JoinResponse]
 	join := func(ctx context.Context, c sluicev1alpha1connect.ClusterServiceClient) (err error) {
 		answer, err = c.Join(ctx, connect.NewRequest(&pb.JoinRequest{Secret: i.Secret(), Name: string(id.Name), Request: request,
-			Speaks: stream.Speaks(build)}))
+			Stay: o.Stay.toWire(), Speaks: stream.Speaks(o.Build)}))
 		return err
 	}
-	err = ask(ctx, id.Head, i.TLS(now), func(net.Conn) {}, join)
+	err = ask(ctx, id.Head, i.TLS(o.Now), func(net.Conn) {}, join)
 	if err != nil {
 		return nil, fmt.Errorf("join as machine %s: %w", id.Name, err)
 	}
@@ -465,11 +466,14 @@ func (m *Membership) asked(ctx context.Context) (is *pb.SettingsResponse, ahead 
 	if err != nil {
 		return nil, 0, err
 	}
+	m.mu.Lock()
+	stay := m.options.Stay
+	m.mu.Unlock()
 	begun := time.Now()
 	var answer *connect.Response[pb.SettingsResponse]
 	err = m.ask(ctx, func(ctx context.Context, c sluicev1alpha1connect.ClusterServiceClient) (err error) {
 		answer, err = c.Settings(ctx, connect.NewRequest(&pb.SettingsRequest{Start: start, Before: before,
-			MapsUsers: m.options.MapsUsers, Speaks: stream.Speaks(m.options.Build)}))
+			MapsUsers: m.options.MapsUsers, Stay: stay.toWire(), Speaks: stream.Speaks(m.options.Build)}))
 		return err
 	})
 	if err != nil {
@@ -479,6 +483,10 @@ func (m *Membership) asked(ctx context.Context) (is *pb.SettingsResponse, ahead 
 		if err = stream.Together(head, stream.Speaks(m.options.Build)); err != nil {
 			return nil, 0, err
 		}
+	}
+	if stay != nil && stay.Ephemeral && answer.Msg.GetStay() == nil {
+		return nil, 0, errkind.Errorf(errkind.Unsupported, "the head at %s is of a build that does not know machines with an end: upgrade "+
+			"it first, or start this one without --ephemeral and --until", m.Head())
 	}
 	if said := answer.Msg.GetNow(); said != nil {
 		round := time.Since(begun)
@@ -533,5 +541,13 @@ func (m *Membership) settingsOf(path string, why error) (Settings, error) {
 		m.local = last.Local
 	}
 	m.mu.Unlock()
-	return m.fit(&is)
+	s, err := m.fit(&is)
+	if m.options.Stay != nil { // the head hears of it later
+		ahead := time.Duration(0)
+		if last.Ahead != nil {
+			ahead = *last.Ahead
+		}
+		s.Stay = m.options.Stay.By(m.options.Now().Add(ahead))
+	}
+	return s, err
 }

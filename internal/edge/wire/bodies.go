@@ -146,6 +146,7 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 		coder.List(c, 1, &s.Slices, sliceFields)
 		coder.List(c, 2, &s.Found, foundFields)
 		coder.Instant(c, 3, &s.Until)
+		coder.Boolean(c, 4, &s.Leaves)
 	}),
 	protocol.Start:   body(workFields),
 	protocol.Started: body(beginningFields),

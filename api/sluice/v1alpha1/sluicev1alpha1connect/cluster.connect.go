@@ -40,6 +40,8 @@ const (
 	ClusterServiceRenewProcedure = "/sluice.v1alpha1.ClusterService/Renew"
 	// ClusterServiceSettingsProcedure is the fully-qualified name of the ClusterService's Settings RPC.
 	ClusterServiceSettingsProcedure = "/sluice.v1alpha1.ClusterService/Settings"
+	// ClusterServiceLeaveProcedure is the fully-qualified name of the ClusterService's Leave RPC.
+	ClusterServiceLeaveProcedure = "/sluice.v1alpha1.ClusterService/Leave"
 )
 
 // ClusterServiceClient is a client for the sluice.v1alpha1.ClusterService service.
@@ -54,6 +56,8 @@ type ClusterServiceClient interface {
 	Renew(context.Context, *connect.Request[v1alpha1.RenewRequest]) (*connect.Response[v1alpha1.JoinResponse], error)
 	// Settings are those that a node of the cluster needs before it begins.
 	Settings(context.Context, *connect.Request[v1alpha1.SettingsRequest]) (*connect.Response[v1alpha1.SettingsResponse], error)
+	// Leave takes the machine that calls out of the cluster for good, as NodeService.RemoveNode does.
+	Leave(context.Context, *connect.Request[v1alpha1.LeaveRequest]) (*connect.Response[v1alpha1.LeaveResponse], error)
 }
 
 // NewClusterServiceClient constructs a client for the sluice.v1alpha1.ClusterService service. By
@@ -91,6 +95,12 @@ func NewClusterServiceClient(httpClient connect.HTTPClient, baseURL string, opts
 			connect.WithSchema(clusterServiceMethods.ByName("Settings")),
 			connect.WithClientOptions(opts...),
 		),
+		leave: connect.NewClient[v1alpha1.LeaveRequest, v1alpha1.LeaveResponse](
+			httpClient,
+			baseURL+ClusterServiceLeaveProcedure,
+			connect.WithSchema(clusterServiceMethods.ByName("Leave")),
+			connect.WithClientOptions(opts...),
+		),
 	}
 }
 
@@ -100,6 +110,7 @@ type clusterServiceClient struct {
 	join     *connect.Client[v1alpha1.JoinRequest, v1alpha1.JoinResponse]
 	renew    *connect.Client[v1alpha1.RenewRequest, v1alpha1.JoinResponse]
 	settings *connect.Client[v1alpha1.SettingsRequest, v1alpha1.SettingsResponse]
+	leave    *connect.Client[v1alpha1.LeaveRequest, v1alpha1.LeaveResponse]
 }
 
 // Link calls sluice.v1alpha1.ClusterService.Link.
@@ -122,6 +133,11 @@ func (c *clusterServiceClient) Settings(ctx context.Context, req *connect.Reques
 	return c.settings.CallUnary(ctx, req)
 }
 
+// Leave calls sluice.v1alpha1.ClusterService.Leave.
+func (c *clusterServiceClient) Leave(ctx context.Context, req *connect.Request[v1alpha1.LeaveRequest]) (*connect.Response[v1alpha1.LeaveResponse], error) {
+	return c.leave.CallUnary(ctx, req)
+}
+
 // ClusterServiceHandler is an implementation of the sluice.v1alpha1.ClusterService service.
 type ClusterServiceHandler interface {
 	// Link carries messages between a machine, which calls, and its head, both ways for as long as both live. The first frame of either side
@@ -134,6 +150,8 @@ type ClusterServiceHandler interface {
 	Renew(context.Context, *connect.Request[v1alpha1.RenewRequest]) (*connect.Response[v1alpha1.JoinResponse], error)
 	// Settings are those that a node of the cluster needs before it begins.
 	Settings(context.Context, *connect.Request[v1alpha1.SettingsRequest]) (*connect.Response[v1alpha1.SettingsResponse], error)
+	// Leave takes the machine that calls out of the cluster for good, as NodeService.RemoveNode does.
+	Leave(context.Context, *connect.Request[v1alpha1.LeaveRequest]) (*connect.Response[v1alpha1.LeaveResponse], error)
 }
 
 // NewClusterServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -167,6 +185,12 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 		connect.WithSchema(clusterServiceMethods.ByName("Settings")),
 		connect.WithHandlerOptions(opts...),
 	)
+	clusterServiceLeaveHandler := connect.NewUnaryHandler(
+		ClusterServiceLeaveProcedure,
+		svc.Leave,
+		connect.WithSchema(clusterServiceMethods.ByName("Leave")),
+		connect.WithHandlerOptions(opts...),
+	)
 	return "/sluice.v1alpha1.ClusterService/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case ClusterServiceLinkProcedure:
@@ -177,6 +201,8 @@ func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.Handler
 			clusterServiceRenewHandler.ServeHTTP(w, r)
 		case ClusterServiceSettingsProcedure:
 			clusterServiceSettingsHandler.ServeHTTP(w, r)
+		case ClusterServiceLeaveProcedure:
+			clusterServiceLeaveHandler.ServeHTTP(w, r)
 		default:
 			http.NotFound(w, r)
 		}

@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/timeline"
 	"sluice.dev/sluice/internal/core/trp"
 )
 
@@ -107,9 +108,22 @@ func (v *View) matches(now quantity.Instant, j *home.Job) []status.SliceFit {
 		} else if f.Fits && j.Spec.Divisible() {
 			v.inGaps(now, j, sl, &f)
 		}
+		if sl.Usable() {
+			f.Why += closes(now, v.slices.Seen(sl))
+		}
 		out = append(out, f)
 	}
 	return out
+}
+
+// closes is what takes a slice from some instant on for good, or nobody knows until when, as where its machine leaves; empty: nothing does.
+func closes(now quantity.Instant, told *protocol.SliceView) string {
+	for i := range told.Reserved {
+		if r := &told.Reserved[i]; r.Start > now && r.End == quantity.Never && r.Every == 0 {
+			return "; it is " + timeline.Describe(r)
+		}
+	}
+	return ""
 }
 
 // match says what the job's next piece would need on a usable slice of a class.

@@ -265,3 +265,20 @@ func TestABusyMachineIsExplained(t *testing.T) {
 		}
 	}
 }
+
+// TestASliceThatIsClosedSaysSo: whoever needs longer than that reads why.
+func TestASliceThatIsClosedSaysSo(t *testing.T) {
+	at := now.Add(10 * time.Minute)
+	leaves := protocol.Reservation{Kind: protocol.ForReclaim, Start: at, End: quantity.Never, Source: "the machine, which leaves soon"}
+	over, short := leaves, leaves
+	over.Start, short.End = now, at.Add(time.Hour)
+	for _, c := range []struct {
+		r    protocol.Reservation
+		says string
+	}{{leaves, "; it is taken (reclaim) for the machine, which leaves soon from "}, {over, ""}, {short, ""}} {
+		got := closes(now, &protocol.SliceView{Reserved: []protocol.Reservation{c.r}})
+		if (got == "") != (c.says == "") || !strings.HasPrefix(got, c.says) {
+			t.Errorf("%+v: %q, want %q", c.r, got, c.says)
+		}
+	}
+}

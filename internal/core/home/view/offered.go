@@ -1,6 +1,9 @@
 package view
 
 import (
+	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
@@ -19,6 +22,19 @@ func (v *View) Offered(now quantity.Instant) []status.Slice {
 		out = append(out, s)
 	}
 	return out
+}
+
+// Sold is until when the last claim on a node's slices lasts; 0: none stands.
+func (v *View) Sold(node job.NodeID) (until quantity.Instant) {
+	for _, j := range v.home.Book().Busy() {
+		for i := range j.Claims() {
+			c := &j.Claims()[i]
+			if c.Node == node || slices.ContainsFunc(c.Members, func(m protocol.Member) bool { return m.Node == node }) {
+				until = max(until, c.End)
+			}
+		}
+	}
+	return until
 }
 
 // offered says what a slice is doing by its node's view.

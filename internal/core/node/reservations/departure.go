@@ -6,24 +6,29 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// Leave closes every slice from a while before an instant on, at which the machine is gone for good; 0: that is not known (any more). What
-// was sold beyond is truncated, or withdrawn. Like what others have it is no fact: a restart hears it again before anything is offered.
-func (b *Reservations) Leave(now, until quantity.Instant, out *protocol.Out) {
-	b.until = until
+// Leave closes every slice from a while before its machine is gone for good, or from now on if it is about to go; it gives the time back if
+// that is not known (any more). What was sold beyond is truncated, or withdrawn. Like what others have it is no fact: a restart hears it
+// again before anything is offered.
+func (b *Reservations) Leave(now quantity.Instant, stock *protocol.Stock, out *protocol.Out) {
+	again := b.until == stock.Until
+	b.until = stock.Until
 	at := quantity.Instant(0)
-	if until != 0 {
-		at = departure.Closes(until, b.cfg.HandOver)
+	if b.until != 0 {
+		at = departure.Closes(b.until, b.cfg.HandOver)
+		if stock.Leaves {
+			at = min(at, now)
+		}
 	}
 	for _, s := range b.parts.Inventory.All() {
 		x := b.slot(s)
-		if x.closes == at {
+		if x.closes == at && again || again && at != 0 && x.closes != 0 && max(x.closes, at) <= now {
 			continue
 		}
 		if x.closes != 0 {
 			s.ReopenFor(lastOther)
 		}
 		x.closes = at
-		x.closeForGood(until)
+		x.closeForGood(b.until)
 		b.changed(x)
 		b.TruncateForOthers(now, s, out)
 	}

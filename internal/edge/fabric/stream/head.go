@@ -216,6 +216,7 @@ type Calls interface {
 	Join(ctx context.Context, r *connect.Request[pb.JoinRequest]) (*connect.Response[pb.JoinResponse], error)
 	Renew(ctx context.Context, r *connect.Request[pb.RenewRequest]) (*connect.Response[pb.JoinResponse], error)
 	Settings(ctx context.Context, r *connect.Request[pb.SettingsRequest]) (*connect.Response[pb.SettingsResponse], error)
+	Leave(ctx context.Context, r *connect.Request[pb.LeaveRequest]) (*connect.Response[pb.LeaveResponse], error)
 }
 
 // service is the whole of it: Link is the head's.
