@@ -106,8 +106,7 @@ func TestAnEndThatIsNone(t *testing.T) {
 // again, under another number.
 func TestAMachineLeavesForGood(t *testing.T) {
 	var left []job.NodeID
-	var c *cluster
-	c = newCluster(t, func(o *HeadOptions) {
+	c := newCluster(t, func(o *HeadOptions) {
 		remove := o.filled().Left
 		o.Left = func(name job.NodeID) error { left = append(left, name); return remove(name) }
 	})
