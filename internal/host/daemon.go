@@ -97,7 +97,7 @@ func newDaemon(o Options) *daemon {
 	if o.Elsewhere != nil {
 		d.gather = gather.New(d.directory().Maker, o.Log)
 	}
-	d.machine = machine.New(o.Inventory, o.Ours, d.set.Nodes, d.nodes, d.inbox, d.trouble, o.Log)
+	d.machine = machine.New(o.Inventory, o.Ours, d.set.Nodes, d.nodes, d.inbox, d.trouble, o.Until, o.Log)
 	return d
 }
 

@@ -56,8 +56,10 @@ type Host struct {
 	*logs.Reader     // what subjobs wrote
 	*agents.API      // what agents call
 	watching
-	daemon *daemon
-	closed sync.Once
+	// Departed is for machines that have left the cluster.
+	Departed Departed
+	daemon   *daemon
+	closed   sync.Once
 }
 
 // Open takes the data directory, recovers the actors from the journal, matches it with what still runs on this machine and
@@ -88,8 +90,10 @@ func open(ctx context.Context, o Options, joined bool) (*Host, error) {
 	} else {
 		d.gather.Close() // nothing is kept here of what others leave
 	}
+	sender := requests.New(d.inbox, d.calls, d.trouble, d.space, d.directory(), d.led.remote, files)
 	return &Host{
-		Sender:   requests.New(d.inbox, d.calls, d.trouble, d.space, d.directory(), d.led.remote, files),
+		Sender:   sender,
+		Departed: Departed{d, sender},
 		Pages:    p,
 		Reader:   logs.New(files, elsewhere, pages.Whole{Pages: p}, d.watches, d.inbox),
 		API:      agents.NewAPI(d.agents, p, d.inbox),
@@ -113,17 +117,6 @@ func (h *Host) Run(ctx context.Context) error {
 func (h *Host) Close() (err error) {
 	h.closed.Do(func() { err = h.daemon.close() })
 	return err
-}
-
-// Forsake lets go of a machine that has left the cluster for good, and whose link is gone: its slices are not sold any more, and what it
-// ran is given up once that can't run any more.
-func (h *Host) Forsake(machine job.NodeID) {
-	var zones []job.ZoneID
-	for i := range h.daemon.set.Zones {
-		zones = append(zones, h.daemon.set.Zones[i].ID)
-	}
-	h.daemon.led.stocks.Forget(machine)
-	h.Sender.Forsake(zones, machine)
 }
 
 // Metrics serves Prometheus' text format.

@@ -13,7 +13,11 @@ import (
 // Member is a running daemon of a machine that has joined a cluster: its nodes, whose gate and zones are at the cluster's head
 // (docs/adr/0065-links.md). It answers for its slices and for nothing else: jobs are the head's. Make it with OpenMember, drive it with
 // Run; every other method is safe for concurrent use, and says what that of Host does.
-type Member struct{ host *Host }
+type Member struct {
+	host *Host
+	// Departure is for a machine that is gone for good one day.
+	Departure Departure
+}
 
 // OpenMember is Open of nodes alone, which reach their gate and zones by Options.Fabric.
 func OpenMember(ctx context.Context, o Options) (*Member, error) {
@@ -21,7 +25,7 @@ func OpenMember(ctx context.Context, o Options) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Member{h}, nil
+	return &Member{h, Departure{h.daemon}}, nil
 }
 
 // Run is Host.Run.

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/archive"
 	"sluice.dev/sluice/internal/edge/executor"
@@ -77,6 +78,8 @@ type Options struct {
 	Inventory inventory.Inventory
 	// Ours reports whether a process belongs to a subjob; nil: foreign processes are not looked for.
 	Ours func(slice job.SliceID, pid int) bool
+	// Until is when this machine is gone for good; 0: that is not known.
+	Until quantity.Instant
 	// Fabric between the actors; nil: the memory kind without faults. The host closes it.
 	Fabric fabric.Fabric
 	// Elsewhere are the machines that have joined; nil: none may. They are reached by Fabric.

@@ -16,10 +16,10 @@ type cluster struct {
 	at string // where machines join
 }
 
-func newCluster(t *testing.T) *cluster {
+func newCluster(t *testing.T, flags ...string) *cluster {
 	t.Helper()
 	c := &cluster{daemon: newDaemon(t, "sim:custom,mem=4Mi"), at: freeAddress(t)}
-	c.flags = append(c.flags, "--cluster", c.at)
+	c.flags = append(append(c.flags, "--cluster", c.at), flags...)
 	c.start()
 	return c
 }

@@ -89,7 +89,7 @@ func (h *nodeHandler) ListNodes(ctx context.Context, _ *connect.Request[pb.ListN
 
 func machineMessage(m *status.Machine) *pb.Node {
 	out := &pb.Node{Name: string(m.Name), Up: m.Up, Why: m.Why, Joined: stamp(m.Joined), Since: stamp(m.Since), Heard: stamp(m.Heard),
-		Build: m.Build}
+		Build: m.Build, Ephemeral: m.Ephemeral, Until: stamp(m.Until)}
 	if m.Measured {
 		out.Offset, out.RoundTrip = durationpb.New(m.Offset), durationpb.New(m.RoundTrip)
 	}

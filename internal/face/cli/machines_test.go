@@ -84,7 +84,8 @@ func clustered() (*apitest.Fake, *machines) {
 		status.Slice{Slice: protocol.Slice{ID: "m9/gpu0"}, Node: "m9", State: "idle"})
 	return f, &machines{list: []status.Machine{
 		{Name: "m1", Joined: apitest.At(-time.Hour), Up: true, Since: apitest.At(-time.Minute), Heard: apitest.At(0), Measured: true,
-			Offset: -1500 * time.Microsecond, RoundTrip: 320 * time.Microsecond, Build: "0.1.0"},
+			Offset: -1500 * time.Microsecond, RoundTrip: 320 * time.Microsecond, Build: "0.1.0",
+			Ephemeral: true, Until: apitest.At(30 * time.Minute)},
 		{Name: "m2", Joined: apitest.At(-time.Hour), Why: "nothing was heard for too long", Heard: apitest.At(-time.Minute)},
 	}}
 }
@@ -95,8 +96,8 @@ func TestNodesAreListed(t *testing.T) {
 	f, m := clustered()
 	out, errs, code := asks(t, f, m, "", false, "nodes", "-o", "wide")
 	want := []string{
-		"NODE  STATE  SLICES  USABLE  ADDRESS   RACK  BLOCK  BUILD  JOINED    HEARD     CLOCK   RTT    WHY",
-		"m1    ready  2       1       10.0.0.7  r1    b1     0.1.0",
+		"NODE  STATE  SLICES  USABLE  ADDRESS   RACK  BLOCK  UNTIL     BUILD  JOINED    HEARD     CLOCK   RTT    WHY",
+		"m1    ready  2       1       10.0.0.7  r1    b1     12:30:00  0.1.0",
 		"-1.5ms  320µs",
 		"m2    away   1       0",
 		"nothing was heard for too long",

@@ -14,6 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/inventory"
 	"sluice.dev/sluice/internal/host/inbox"
 	"sluice.dev/sluice/internal/host/nodes"
@@ -29,16 +30,21 @@ type Machine struct {
 	inbox     *inbox.Inbox
 	trouble   *trouble.State
 	log       *slog.Logger
-	deal      deal
 	pressure  pressure
+
+	mu    sync.Mutex // so that of two lists the later is told last
+	deal  deal
+	until quantity.Instant // when the machine is gone for good; 0: that is not known
+	// leaves: it is about to.
+	leaves bool
 }
 
-// New returns the machine of these nodes, which have the given names.
+// New returns the machine of these nodes, which have the given names. It is gone for good at until; 0: that is not known.
 func New(inv inventory.Inventory, ours func(slice job.SliceID, pid int) bool, at []actor.NodeAt, n nodes.Nodes, b *inbox.Inbox,
-	t *trouble.State,
+	t *trouble.State, until quantity.Instant,
 	log *slog.Logger) *Machine {
 	return &Machine{
-		inventory: inv, ours: ours, nodes: n, inbox: b, trouble: t, log: log,
+		inventory: inv, ours: ours, nodes: n, inbox: b, trouble: t, until: until, log: log,
 		deal: deal{nodes: n, dealt: map[string]int{}}, pressure: pressure{names: n, nodes: at},
 	}
 }
@@ -59,15 +65,32 @@ func (m *Machine) Slice(id job.SliceID) (protocol.Slice, bool) { return m.deal.s
 func (m *Machine) Full(own job.SliceID) job.SliceID { return m.deal.full(own) }
 
 // restock tells the nodes which slices there are now.
-func (m *Machine) restock(ctx context.Context) {
+func (m *Machine) restock(ctx context.Context) error {
 	dealt, err := m.Deal(ctx)
 	if err != nil {
-		m.log.Warn("slices have come or gone, and can't be listed: those known before stay as they are", "error", err)
-		return
+		return err
 	}
 	for _, stock := range m.Stock(dealt, nil) {
 		m.inbox.Put(stock)
 	}
+	return nil
+}
+
+// changed tells the nodes that slices have come or gone.
+func (m *Machine) changed(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := m.restock(ctx); err != nil {
+		m.log.Warn("slices have come or gone, and can't be listed: those known before stay as they are", "error", err)
+	}
+}
+
+// Leave tells the nodes that the machine is about to be gone for good, and when. After an error they do not know it.
+func (m *Machine) Leave(ctx context.Context, until quantity.Instant) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.until, m.leaves = until, true
+	return m.restock(ctx)
 }
 
 // Held are the messages that say what others hold of slices that nobody has offered yet.
@@ -85,7 +108,7 @@ func (m *Machine) Held() (first []protocol.Message) {
 // Stock are the first messages to the nodes: what each has, and what was found of its subjobs.
 func (m *Machine) Stock(dealt [][]protocol.Slice, found []protocol.Found) (first []protocol.Message) {
 	for i := range m.nodes {
-		stock := &protocol.Stock{Slices: dealt[i]}
+		stock := &protocol.Stock{Slices: dealt[i], Until: m.until, Leaves: m.leaves}
 		for _, f := range found {
 			if m.nodes.OfToken(f.Token) == i {
 				stock.Found = append(stock.Found, f)
@@ -189,7 +212,7 @@ func (m *Machine) Watch(ctx context.Context) (stop func()) {
 		}
 		switch {
 		case s.Restocked:
-			m.restock(ctx)
+			m.changed(ctx)
 			return
 		case s.Condition != nil:
 			m.trouble.Report("inventory", s.Condition)

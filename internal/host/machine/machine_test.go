@@ -28,7 +28,7 @@ func (chatty) Watch(ctx context.Context, _ func(job.SliceID, int) bool, report f
 func TestTheInventoryWaits(t *testing.T) {
 	b, log, names := inbox.New(nil), slog.New(slog.DiscardHandler), nodes.Nodes{"n"}
 	state := trouble.New(names, b, observe.New(observe.Options{Log: log}), log)
-	stop := New(chatty{}, func(job.SliceID, int) bool { return false }, nil, names, b, state, log).Watch(t.Context())
+	stop := New(chatty{}, func(job.SliceID, int) bool { return false }, nil, names, b, state, 0, log).Watch(t.Context())
 	for waiting, _ := b.Load(); waiting[inbox.World] < patientRoom; waiting, _ = b.Load() {
 		time.Sleep(time.Millisecond)
 	}

@@ -1,18 +1,22 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sluice.dev/sluice/internal/core/arrangement"
+	"sluice.dev/sluice/internal/core/departure"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/node"
@@ -48,6 +52,10 @@ type head struct {
 	clock     clock.Steady // which the daemon and its machines go by
 	// address as machines are told.
 	address string
+	// silence is after how long a machine is removed that was to be gone with its daemon; since when the head is there to hear it.
+	silence time.Duration
+	since   quantity.Instant
+	log     *slog.Logger
 }
 
 // canLead says what of the options a head can't have yet.
@@ -79,7 +87,8 @@ func openHead(o *Options, data string, names []job.NodeID, nodes []node.Config, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	c = &head{address: reached(o.Cluster), several: !single}
+	c = &head{address: reached(o.Cluster), several: !single, silence: cmp.Or(o.Leaving.Silence, departure.Silence), log: o.Log}
+	c.since = quantity.At(c.clock.Now())
 	if c.authority, err = authority.Open(filepath.Join(data, authorityDir), time.Now()); err != nil {
 		return nil, err
 	}
@@ -146,6 +155,7 @@ func (c *head) listen(o *Options, data string, where store.Store, zone job.ZoneI
 		Store: membership.StoreSettings{Kind: headstore.Name, Owner: owner}, SeveralUsers: c.several}
 	options := membership.HeadOptions{
 		Authority: c.authority, Head: c.links, Settings: func(job.NodeID) membership.Settings { return settings },
+		Left:  func(name job.NodeID) error { return c.RemoveMachine(context.Background(), name) },
 		HTTP2: headstore.ServerHTTP2(), Now: c.clock.Now, Log: o.Log,
 	}
 	if o.File.Store == "" || strings.HasPrefix(o.File.Store, local.Name+":") {
@@ -178,7 +188,11 @@ func (c *head) run(ctx context.Context, daemon func(context.Context) error) erro
 		served <- c.server.Serve(serving)
 		stop() // no machine is reached any more
 	}()
+	var looks sync.WaitGroup
+	looks.Go(func() { c.watch(ctx) })
 	err := daemon(ctx)
+	stop()
+	looks.Wait()
 	if c.store != nil {
 		c.store.Close()
 	}
@@ -210,6 +224,7 @@ func (c *head) Cluster() status.Cluster {
 	for i := range all {
 		m := &list[i]
 		m.Name, m.Joined = all[i].Name, quantity.At(all[i].Joined)
+		m.Ephemeral, m.Until = all[i].Ephemeral, all[i].Stay().Until
 		if why := c.machines().Away(m.Name); why != nil {
 			m.Why = why.Error()
 		}
@@ -233,8 +248,57 @@ func (c *head) RemoveMachine(_ context.Context, name job.NodeID) error {
 		return err
 	}
 	c.links.Expel(name, authority.RemovedError(name))
-	c.host.Forsake(name)
+	c.host.Departed.Forsake(name)
 	return nil
+}
+
+// lookEvery is how often the head looks for machines that are gone without a word.
+const lookEvery = time.Second
+
+// watch removes machines that were to be gone for good and have not said so, until ctx is done.
+func (c *head) watch(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, m := range c.authority.Machines() {
+			if m.Ephemeral {
+				c.letGo(ctx, m.Name, m.Stay())
+			}
+		}
+	}
+}
+
+// letGo removes a machine if it is time.
+func (c *head) letGo(ctx context.Context, name job.NodeID, stay departure.Stay) {
+	now := quantity.At(c.clock.Now())
+	seen := departure.Seen{Heard: c.since}
+	if l, ok := c.links.Machine(name); ok {
+		seen.Up, seen.Heard = l.Up, quantity.At(l.Heard)
+	}
+	if stay.LetGo(seen, c.silence) > now { // most are
+		return
+	}
+	var err error
+	if seen.Sold, err = c.host.Departed.Sold(ctx, name); err != nil || stay.LetGo(seen, c.silence) > now {
+		return // a daemon that can't answer is asked again
+	}
+	switch err = c.RemoveMachine(ctx, name); errkind.Of(err) {
+	case errkind.NotFound: // it has just left
+	case errkind.Unknown:
+		if err == nil {
+			c.log.Info("a machine is removed that was to be gone for good, and has not said so", "machine", string(name), "heard",
+				seen.Heard.Time())
+			return
+		}
+		fallthrough
+	default:
+		c.log.Warn("a machine that is gone for good is not removed", "machine", string(name), "error", err)
+	}
 }
 
 // says is what is printed of the cluster at the start.

@@ -50,6 +50,7 @@ const membershipDir = "membership"
 // JoinCmd is the command join.
 func JoinCmd(a *session.Session, open func(context.Context, Options) (*Daemon, error)) *cobra.Command {
 	var o Options
+	var f stayFlags
 	var logLevel, config string
 	c := &cobra.Command{
 		Use: "join [ADDRESS]", Short: "Have this machine join a cluster, and run what it is given",
@@ -65,10 +66,21 @@ head is away what runs goes on, and is told once it is back.
 Jobs are asked for at the head. Here the daemon answers for its own slices alone.
 
 --address is where other machines reach this one, for members of gangs, which speak to
-each other without Sluice; --rack and --block say where it stands.`,
+each other without Sluice; --rack and --block say where it stands.
+
+With --ephemeral the machine is gone for good once its daemon ends, as a pilot in a batch
+job or a spot machine is, and with --until at that time at the latest. Windows on it end
+--hand-over before; by then all that it was given has ended, and is handed over. Then it
+leaves the cluster by itself, and its daemon ends. So it does when it is told to end, by
+SIGTERM or Ctrl-C: nothing more is started, what runs is warned, leaves a checkpoint, and
+has ended --hand-over before --grace is over. If it dies without a word the head removes it
+shortly after --until, or without that some minutes after all that it was sold is over.
+This holds for later starts without these flags; --ephemeral=false ends it.`,
 		Example: `  sluice join head.example:7118 --token sluice-join-1-...
   sluice join --data /var/lib/sluice
   sluice join head.example:7118 --token ... --name rack1-7 --gpus nvml
+  sluice join head.example:7118 --token ... --ephemeral --until 2h
+  sluice join head.example:7118 --token ... --ephemeral --until 2026-12-01T08:00:00Z
   sluice join --rack r1 --block b2 --address 10.0.0.7`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -96,8 +108,10 @@ each other without Sluice; --rack and --block say where it stands.`,
 				o.Config, o.File = config, d
 			}
 			o.Join, o.Invitation = true, a.Secret()
-			if err := o.checkPlace(); err != nil {
-				return err
+			var err error
+			o.Leaving, err = f.leaving(cmd.Flags().Changed("ephemeral"), hasJoined(o.DataDir), time.Now())
+			if err = errors.Join(o.checkPlace(), err); err != nil {
+				return errkind.Errorf(errkind.Invalid, "%w", err)
 			}
 			return join(cmd.Context(), a, open, o)
 		},
@@ -109,6 +123,7 @@ each other without Sluice; --rack and --block say where it stands.`,
 	c.Flags().StringVar(&o.Rack, "rack", "", "the rack that the machine stands in, for jobs that ask for nodes of one")
 	c.Flags().StringVar(&o.Block, "block", "", "the block that the rack stands in")
 	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from, as of sluice up")
+	f.add(c)
 	c.Flags().StringVar(&config, "config", "", "a file of bounds of subjobs and of what is done where memory runs out, as of sluice up")
 	c.Flags().StringVar(&logLevel, "log", "info", "what to log: debug, info, warn or error")
 	return a.Output(c)
@@ -136,8 +151,8 @@ func belong(ctx context.Context, o *Options, data string, single bool, measured 
 	if err = neverWhole(data); err != nil {
 		return nil, err
 	}
-	kept := membership.Options{Dir: filepath.Join(data, membershipDir), MapsUsers: !single, Build: o.Version, Measured: measured,
-		Log: o.Log}
+	kept := membership.Options{Dir: filepath.Join(data, membershipDir), MapsUsers: !single, Stay: o.Leaving.Stay, Build: o.Version,
+		Measured: measured, Log: o.Log}
 	if !authority.IsInvitation(o.Invitation) {
 		if m, err = membership.Open(kept); err == nil && o.Head != "" {
 			err = m.Move(o.Head)
@@ -158,6 +173,12 @@ func belong(ctx context.Context, o *Options, data string, single bool, measured 
 			"has printed it")
 	}
 	return membership.Join(ctx, kept, membership.Invited{Head: o.Head, Token: o.Invitation, Name: name})
+}
+
+// hasJoined reports whether a data directory is that of a machine of a cluster.
+func hasJoined(data string) bool {
+	_, err := membership.Open(membership.Options{Dir: filepath.Join(data, membershipDir)})
+	return err == nil
 }
 
 // neverWhole refuses the data directory of a daemon that has jobs of its own, before a token is used up: its journal has facts of a gate
@@ -218,7 +239,8 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 	}
 	stands := o.location()
 	actors, err := arrangement.Joined(node.Config{ID: m.Name(), Number: m.Number(), Zone: job.ZoneID(settings.Zone),
-		Rack: stands.Rack, Block: stands.Block, Address: memberAddress(ctx, o.Address, m.Local()), Horizon: settings.Horizon,
+		HandOver: o.Leaving.HandOver, TruncateGrace: o.Leaving.atOnce(settings.Stay), Rack: stands.Rack, Block: stands.Block,
+		Address: memberAddress(ctx, o.Address, m.Local()), Horizon: settings.Horizon,
 		Airlock: o.File.Airlock.Lines, Host: o.memory})
 	if err != nil {
 		return nil, closing(inv, err)
@@ -242,7 +264,8 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 		Build: o.Version, Log: o.Log, Measured: now.Measured, Removed: func(err error) { removed <- err }})
 	var isolation string
 	h, err := host.OpenMember(ctx, host.Options{
-		DataDir: data, Machine: m.Name(), Now: now.Now, Actors: actors, Fabric: link, Inventory: inv, Ours: processes.Ours, Log: o.Log,
+		DataDir: data, Machine: m.Name(), Now: now.Now, Until: settings.Stay.Until, Actors: actors, Fabric: link,
+		Inventory: inv, Ours: processes.Ours, Log: o.Log,
 		Journal: func(dir string) (journal.Journal, error) {
 			return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
 		},
@@ -265,35 +288,19 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 	}
 	d = &Daemon{
 		Service: outpost{h, m}, Machines: outpost{h, m}, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(), Ready: h.Ready(),
-		Run: func(ctx context.Context) error { return runMember(ctx, m, removed, h.Run) },
-		Notes: []string{fmt.Sprintf("cluster: machine %s of the head at %s", m.Name(), m.Head()), "isolation: " + isolation,
-			"airlock: " + said, "memory: " + held, "store: " + where.String(), "slices: " + note},
+		Run: func(ctx context.Context) error {
+			o := outing{member: m, host: h, now: now.Now, stay: settings.Stay, handOver: o.Leaving.HandOver,
+				grace: o.Leaving.Grace, log: o.Log}
+			return o.run(ctx, removed)
+		},
+		Notes: []string{fmt.Sprintf("cluster: machine %s of the head at %s%s", m.Name(), m.Head(), leaves(settings.Stay)),
+			"isolation: " + isolation, "airlock: " + said, "memory: " + held, "store: " + where.String(), "slices: " + note},
 		Socket: filepath.Join(data, socketName), TokenFile: filepath.Join(data, datadir.TokenFile),
 	}
 	if d.Token, err = datadir.Token(data); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
 	return d, nil
-}
-
-// runMember runs the daemon of a machine until ctx is done, or the machine has no cluster any more: nothing that it says or stores counts
-// from then on. What runs ends with its lease.
-func runMember(ctx context.Context, m *membership.Membership, removed <-chan error, daemon func(context.Context) error) error {
-	ctx, end := context.WithCancelCause(ctx)
-	defer end(nil)
-	go m.Keep(ctx)
-	go func() {
-		select {
-		case err := <-removed:
-			end(err)
-		case <-ctx.Done():
-		}
-	}()
-	err := daemon(ctx)
-	if why := context.Cause(ctx); errors.Is(why, authority.ErrRemoved) {
-		err = errors.Join(err, fmt.Errorf("this machine does nothing more for its cluster, and what runs here ends with its lease: %w", why))
-	}
-	return err
 }
 
 // mapped is the user that a queue's subjobs run as here: the one that this machine's own file names for the queue. In single-user mode it

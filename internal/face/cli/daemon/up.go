@@ -23,6 +23,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/membership"
 	"sluice.dev/sluice/internal/edge/users"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/cli/data"
@@ -45,6 +46,8 @@ type Options struct {
 	// Join: this is a machine of a cluster, whose Head (empty: as it is kept) it joins by Invitation, a token (empty: it has joined).
 	Join             bool
 	Head, Invitation string
+	// Leaving is of machines that leave for good.
+	Leaving Leaving
 	// GPUs names the inventory, and how its GPUs are cut.
 	GPUs string
 	// Mechanism chooses among what this build has, Rigid the planner of rigid jobs; empty: backfill.Default.
@@ -67,6 +70,16 @@ type Options struct {
 	Log   *slog.Logger
 	// Version and Commit of the build.
 	Version, Commit string
+}
+
+// Leaving says when machines leave their cluster for good.
+type Leaving struct {
+	// Stay is how long a machine that joins belongs to the cluster; nil: as before. HandOver is how long before its end it is closed, Grace
+	// how long it has from the signal by which its daemon is to end.
+	Stay            *membership.Stay
+	HandOver, Grace time.Duration
+	// Silence is after how long a head removes a machine that was to be gone with its daemon.
+	Silence time.Duration
 }
 
 // Daemon is a daemon whose parts are open and recovered, and which does not run yet.
@@ -97,7 +110,7 @@ const DefaultHeadPort = "7118"
 type upFlags struct {
 	config, cert, key, logLevel string
 	horizon                     show.Length
-	retain                      show.Span
+	retain, silence             show.Span
 }
 
 // UpCmd is the command up.
@@ -192,6 +205,8 @@ memory; whether class or priority comes first in who is suspended):
 	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja",
 		"how jobs get their places: sja or jasda (windows are sold), or laminar (tickets search for them)")
 	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")
+	c.Flags().Var(&f.silence, "silence", "with --cluster: remove a machine that was to be gone with its daemon (sluice join --ephemeral) when "+
+		"it has been silent so long after all that it was sold is over (default 10m)")
 	c.Flags().Var(&f.retain, "retain", "how long a job is kept after its end (default 168h)")
 	c.Flags().Int64Var(&o.File.Retention.Jobs, "retain-jobs", 0, "how many jobs that are over are kept (default 1000000)")
 	c.Flags().DurationVar(&o.Hot.Keep, "keep-hot", 0, "archive jobs so long after their end")
@@ -217,6 +232,7 @@ func up(ctx context.Context, a *session.Session, open func(context.Context, Opti
 	if o.Horizon = time.Duration(f.horizon); o.Horizon < time.Second {
 		return command.Usage("--horizon %s: want at least 1s", o.Horizon)
 	}
+	o.Leaving.Silence = time.Duration(f.silence.Length)
 	if o.File.Retention.Age = time.Duration(f.retain.Length); o.File.Retention.Age > 0 && o.File.Retention.Age < config.MinRetention ||
 		o.File.Retention.Age > config.MaxTime {
 		return command.Usage("--retain %s: want %s to %s", command.Short(o.File.Retention.Age), command.Short(config.MinRetention),

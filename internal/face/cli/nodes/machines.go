@@ -69,6 +69,9 @@ func nodeColumns(a *session.Session) []command.Column[*pb.Node] {
 		{Key: "address", Head: "ADDRESS", Wide: true, Value: func(n node) any { return n.Address }},
 		{Key: "rack", Head: "RACK", Wide: true, Value: func(n node) any { return n.Rack }},
 		{Key: "block", Head: "BLOCK", Wide: true, Value: func(n node) any { return n.Block }},
+		{Key: "ephemeral", Value: func(n node) any { return n.Ephemeral }},
+		{Key: "until", Head: "UNTIL", Wide: true, Value: func(n node) any { return show.Stamp(n.Until) },
+			Text: func(n node) string { return untilWhen(a, n) }},
 		{Key: "build", Head: "BUILD", Wide: true, Value: func(n node) any { return n.Build }},
 		{Key: "joined", Head: "JOINED", Wide: true, Value: func(n node) any { return show.Stamp(n.Joined) },
 			Text: func(n node) string { return show.Clock(a, n.Joined) }},
@@ -81,6 +84,14 @@ func nodeColumns(a *session.Session) []command.Column[*pb.Node] {
 			Text: func(n node) string { return rounded(n.RoundTrip) }},
 		{Key: "why", Head: "WHY", Value: func(n node) any { return n.Why }},
 	}
+}
+
+// untilWhen is when a node's machine is gone for good.
+func untilWhen(a *session.Session, n *pb.Node) string {
+	if n.Ephemeral && n.Until == nil {
+		return "its daemon's end"
+	}
+	return show.Clock(a, n.Until)
 }
 
 // seconds is a length for programs; nil: it was not measured.
