@@ -144,8 +144,8 @@ func TestALinkIsOfTheStartThatWasAnswered(t *testing.T) {
 		_, why := without.State()
 		return why != nil && strings.Contains(why.Error(), "has not asked for its settings yet")
 	})
-	if _, here := c.links.Machine("a"); here {
-		t.Error("it had a link")
+	if is, _ := c.links.Machine("a"); is.Up || is.Build != "" || is.Why == nil {
+		t.Errorf("it had a link, or the head does not say why not: %+v", is)
 	}
 	_ = without.Close()
 	o.Start = m.Start
