@@ -1,6 +1,7 @@
 package clock
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -162,4 +163,57 @@ func TestASteadyClock(t *testing.T) {
 			t.Errorf("it is behind: %v at %v", now, time.Now())
 		}
 	})
+}
+
+// TestWhatAMeasurementDoes to a clock that was right: each is of a head whose clock was set by so much, over a way that took so long.
+func TestWhatAMeasurementDoes(t *testing.T) {
+	type measured struct{ set, round time.Duration }
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		name string
+		all  []measured
+		want time.Duration // what it says then, beside what it would say had nobody set the head's clock
+	}{
+		{"over the slowest way that counts", []measured{{set: time.Second, round: 2 * time.Second}}, time.Second},
+		{"over a slower one", []measured{{set: time.Minute, round: 2*time.Second + 1}}, 0},
+		{"of a way that took less than nothing", []measured{{set: time.Minute, round: -1}}, 0},
+		{"that may be as true as a better one", []measured{{round: 90 * ms}, {set: 100 * ms, round: 110 * ms}}, 0},
+		{"that can't be true beside a better one", []measured{{round: 90 * ms}, {set: 102 * ms, round: 110 * ms}}, 102 * ms},
+		{"the eighth after a better one", append([]measured{{}}, slices.Repeat([]measured{{set: 20 * ms, round: 100 * ms}}, 7)...), 0},
+		{"the ninth", append([]measured{{}}, slices.Repeat([]measured{{set: 20 * ms, round: 100 * ms}}, 8)...), 20 * ms},
+		{"that it is ahead by less than may be wrong", []measured{{set: -40 * ms, round: 100 * ms}}, 0},
+	} {
+		w := &world{head: time.Unix(1_000_000, 0)}
+		f := follow(w.elapsed, w.at())
+		f.Now()
+		for _, m := range c.all {
+			f.Measured(w.at().Add(m.set), m.round)
+		}
+		w.now += time.Hour
+		if off := f.Now().Sub(w.at()); off != c.want {
+			t.Errorf("a measurement %s: it is %v ahead, want %v", c.name, off, c.want)
+		}
+	}
+}
+
+// TestAClockThatIsAhead is set back at once if nobody has gone by it; else it goes at half its pace for twice as long as it is ahead, and
+// then at its own, with no measurement more.
+func TestAClockThatIsAhead(t *testing.T) {
+	for _, used := range []bool{false, true} {
+		w := &world{head: time.Unix(1_000_000, 0)}
+		f := follow(w.elapsed, w.at().Add(10*time.Second))
+		left := time.Duration(0)
+		if used {
+			f.Now()
+			left = 10 * time.Second
+		}
+		f.Measured(w.at(), 0)
+		for range 10 {
+			if off := f.Now().Sub(w.at()); off != left {
+				t.Fatalf("used before: %v; %v later it is %v ahead, want %v", used, w.now, off, left)
+			}
+			w.now += 6 * time.Second
+			left = max(0, left-3*time.Second)
+		}
+	}
 }
