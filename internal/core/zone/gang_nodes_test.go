@@ -246,8 +246,8 @@ func TestAMemberThatFailsEndsTheOthers(t *testing.T) {
 	}
 }
 
-// TestAGangGoesOnFromItsCheckpoint: one that saves counts as far as its first member came, however it ended, and the next run has the rest,
-// and that checkpoint.
+// TestAGangGoesOnFromItsCheckpoint: one that saves counts as far as its first member came with a checkpoint, however it ended, and the next
+// run has the rest, and that checkpoint.
 func TestAGangGoesOnFromItsCheckpoint(t *testing.T) {
 	w, _ := newTroupe(t)
 	type run struct {
@@ -270,6 +270,13 @@ func TestAGangGoesOnFromItsCheckpoint(t *testing.T) {
 			return 12 * time.Second, r
 		case n == 2: // its walltime is over
 			r = job.Result{Outcome: job.Yielded, Progress: b.Range.From + 20, Checkpoint: b.Plan.Member == 0}
+		case n == 3 && b.Plan.Member == 0: // its node is in trouble, and has no checkpoint: nothing counts
+			r = job.Result{Outcome: job.NodeFailed, Progress: b.Range.From + 30}
+		case n == 4: // the first has all done, and another fails in the end
+			r.Checkpoint = false
+			if b.Plan.Member == 2 {
+				r.Outcome = job.NodeFailed
+			}
 		}
 		return 30 * time.Second, r
 	}
@@ -287,10 +294,11 @@ func TestAGangGoesOnFromItsCheckpoint(t *testing.T) {
 			got, by = append(got, runs[f.Token]), append(by, f.Token)
 		}
 	}
-	if len(by) != 3 {
+	if len(by) != 5 {
 		t.Fatalf("%d runs: %+v", len(by), got)
 	}
-	want := []run{{job.Range{From: 0, To: 100}, job.Token{}}, {job.Range{From: 40, To: 100}, by[0]}, {job.Range{From: 60, To: 100}, by[1]}}
+	last := run{job.Range{From: 60, To: 100}, by[1]}
+	want := []run{{job.Range{From: 0, To: 100}, job.Token{}}, {job.Range{From: 40, To: 100}, by[0]}, last, last, last}
 	if !slices.Equal(got, want) {
 		t.Errorf("it ran %+v, want %+v", got, want)
 	}

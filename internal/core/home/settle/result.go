@@ -136,8 +136,9 @@ func Answered(j *record.Job, t job.Token) job.Range {
 }
 
 // completed is the part of a claim that a result completes: as far as the result says and within the claim, on the grid or at its end, and
-// where the job goes on from checkpoints only with the one that belongs to it, unless it finishes the job. Success alone says nothing about
-// the claim's end: it may have been extended without the node, or without the program, having heard of it.
+// where the job goes on from checkpoints only with the one that belongs to it, unless it finishes the job: a gang does not if its first
+// member has all done and another failed. Success alone says nothing about the claim's end: it may have been extended without the node, or
+// without the program, having heard of it.
 func completed(j *record.Job, c *protocol.Claim, r *job.Result) job.Range {
 	to := min(r.Progress, c.Range.To)
 	if j.Spec.Kind == job.Rigid && !j.Spec.Saves && r.Outcome != job.Done {
@@ -146,7 +147,7 @@ func completed(j *record.Job, c *protocol.Claim, r *job.Result) job.Range {
 	if to < c.Range.To && !learn.Suspected(j.Learned().Suspects, c.Range.From) {
 		to = max(c.Range.From, to/j.Spec.Grid*j.Spec.Grid)
 	}
-	if j.Spec.Resumes() && !r.Checkpoint && to < j.Spec.Total {
+	if j.Spec.Resumes() && !r.Checkpoint && (to < j.Spec.Total || len(c.Members) > 0 && r.Outcome != job.Done) {
 		to = c.Range.From
 	}
 	return job.Range{From: c.Range.From, To: max(to, c.Range.From)}
