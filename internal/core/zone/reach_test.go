@@ -57,6 +57,10 @@ func TestNothingIsOutOfReachOfAMachineThatIsAway(t *testing.T) {
 	stock := func(name job.NodeID, all ...protocol.Slice) protocol.Message {
 		return protocol.Message{Kind: protocol.Inventory, From: node(name), Body: &protocol.Stock{Slices: all}}
 	}
+	said := func(by protocol.Role, m protocol.Message) protocol.Message {
+		m.From.Role = by
+		return m
+	}
 	removed := func(name job.NodeID) protocol.Message {
 		return protocol.Message{Kind: protocol.Removed, From: protocol.Address{Role: protocol.Person}, Body: &protocol.Removal{Node: name}}
 	}
@@ -68,6 +72,7 @@ func TestNothingIsOutOfReachOfAMachineThatIsAway(t *testing.T) {
 		{"none is away", nil, false},
 		{"one is away", []protocol.Message{stock("m", slice("m", 8))}, true},
 		{"one without slices is away", []protocol.Message{stock("m")}, false},
+		{"what is no node says so", []protocol.Message{said(protocol.Person, stock("m", slice("m", 8)))}, false},
 		{"it is back, with what suits", []protocol.Message{stock("m", slice("m", 8)), offer("m", 8)}, true},
 		{"it is back, with less than it had", []protocol.Message{stock("m", slice("m", 8)), offer("m", 4)}, false},
 		{"one of two is back", []protocol.Message{stock("m", slice("m", 4)), stock("n", slice("n", 4)), offer("m", 4)}, true},
