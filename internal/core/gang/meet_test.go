@@ -13,21 +13,23 @@ import (
 
 // TestAddresses: on one machine members meet there; a node that says none is called by its name.
 func TestAddresses(t *testing.T) {
-	nodes := []job.NodeID{"a", "b"}
+	nodes := []job.NodeID{"a", "b", "c"}
 	for _, c := range []struct{ said, want []string }{
 		{[]string{"", ""}, []string{"127.0.0.1", "127.0.0.1"}},
 		{[]string{"10.0.0.7", "10.0.0.7"}, []string{"127.0.0.1", "127.0.0.1"}},
 		{[]string{"10.0.0.7", "fd00::8"}, []string{"10.0.0.7", "fd00::8"}},
 		{[]string{"", "10.0.0.8"}, []string{"a", "10.0.0.8"}},
 		{[]string{"10.0.0.7", ""}, []string{"10.0.0.7", "b"}},
+		{[]string{"10.0.0.7", "10.0.0.8", "10.0.0.7"}, []string{"10.0.0.7", "10.0.0.8", "10.0.0.7"}},
 	} {
-		if got := gang.Addresses(nodes, c.said); !slices.Equal(got, c.want) {
+		if got := gang.Addresses(nodes[:len(c.said)], c.said); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q, want %q", c.said, got, c.want)
 		}
 	}
 }
 
-// TestPorts: a port is in the range; as many tokens of a node in a row as it has ports have different ones.
+// TestPorts: a port is in the range; as many tokens of a node in a row as it has ports have different ones, and so have the first of two
+// boots.
 func TestPorts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first := rapid.IntRange(1024, 65535).Draw(t, "first")
@@ -43,6 +45,10 @@ func TestPorts(t *testing.T) {
 			token.Seq++
 		}
 	})
+	now, next := job.Token{Epoch: 7, Seq: 1}, job.Token{Epoch: 8, Seq: 1}
+	if p := gang.DefaultPorts(); p.Of(now) == p.Of(next) {
+		t.Errorf("the first gangs of two boots of a node have port %d both", p.Of(now))
+	}
 	if (gang.Ports{}).Of(job.Token{Seq: 7}) != 0 {
 		t.Error("there is a port where none was chosen")
 	}
