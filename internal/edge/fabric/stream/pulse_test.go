@@ -18,7 +18,15 @@ func TestOffset(t *testing.T) {
 		here, there := &pulse{}, &pulse{}
 		now := time.Unix(1_000_000, 0)
 		shortest := time.Duration(-1)
-		for range rapid.IntRange(2, 20).Draw(t, "beats") {
+		took, measured := time.Duration(0), 0
+		here.measured = func(other time.Time, round time.Duration) {
+			if wrong := other.Sub(now.Add(ahead)).Abs(); round != took || wrong > round/2 {
+				t.Fatalf("measured %v, wrong by %v; the way took %v", round, wrong, took)
+			}
+			measured++
+		}
+		beats := rapid.IntRange(2, 20).Draw(t, "beats")
+		for range beats {
 			out, stay, back := ms("out", 1, 200), ms("stay", 0, 900), ms("back", 1, 200)
 			b := here.next(now)
 			now = now.Add(out)
@@ -26,11 +34,15 @@ func TestOffset(t *testing.T) {
 			now = now.Add(stay)
 			b = there.next(now.Add(ahead))
 			now = now.Add(back)
+			took = out + back
 			here.hear(now, b)
 			if shortest < 0 || out+back < shortest {
 				shortest = out + back
 			}
 			now = now.Add(ms("pause", 0, 1000))
+		}
+		if measured != beats {
+			t.Fatalf("%d measurements are told of %d", measured, beats)
 		}
 		best, _ := here.best()
 		if len(here.trips) < looks && best.round != shortest {
@@ -45,6 +57,7 @@ func TestOffset(t *testing.T) {
 // A clock that is set back between a beat and its answer gives no measurement.
 func TestAClockThatIsSetBack(t *testing.T) {
 	here, there := &pulse{}, &pulse{}
+	here.measured = func(time.Time, time.Duration) { t.Error("a measurement is told") }
 	now := time.Unix(1_000_000, 0)
 	there.hear(now, here.next(now))
 	here.hear(now.Add(-time.Hour), there.next(now))
