@@ -191,9 +191,17 @@ func TestWhatIsBrought(t *testing.T) {
 // TestOldCheckpointsAreRemoved: the newest that counts stays, and what a running subjob began from; the others go from the oldest on, and
 // what was missed after a failure goes the next time.
 func TestOldCheckpointsAreRemoved(t *testing.T) {
+	for name, kind := range map[string]status.Job{"steps": {Kind: job.Steps}, "a rigid job that saves": {Kind: job.Rigid, Saves: true}} {
+		t.Run(name, func(t *testing.T) { oldCheckpointsAreRemoved(t, kind) })
+	}
+}
+
+// oldCheckpointsAreRemoved of a job of a kind.
+func oldCheckpointsAreRemoved(t *testing.T, j status.Job) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		chain := []job.Token{token(3, 9), token(2, 1), token(1, 4), token(2, 2), token(3, 1)} // by progress; tokens sort otherwise
-		j := status.Job{Name: "j", Kind: job.Steps, Published: job.Ranges{{From: 0, To: 50}}, Checkpoints: []job.Token{chain[4], chain[3]}}
+		j.Name, j.Published, j.Checkpoints = "j", job.Ranges{{From: 0, To: 50}}, []job.Token{chain[4], chain[3]}
 		f := &fake{jobs: map[job.ID]status.Job{}, checkpoints: map[job.Token]bool{}}
 		for i, c := range chain {
 			j.History = append(j.History, over(c, int64(10*i), int64(10*i+10)))
