@@ -197,6 +197,9 @@ func (s *Stocks) save() {
 		err = durable.Replace(s.path, text, 0o600)
 	}
 	if err != nil {
+		s.mu.Lock()
+		s.dirty = true // the next change, or Close, tries again
+		s.mu.Unlock()
 		s.log.Warn("which slices machines have is not kept; a restart knows those of machines that are linked alone", "error", err)
 	}
 }
