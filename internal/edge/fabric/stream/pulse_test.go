@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"crypto/tls"
 	"testing"
 	"time"
 
@@ -67,4 +68,34 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	if best, _ := here.best(); best != (trip{}) {
 		t.Errorf("best is %v", best)
 	}
+}
+
+// TestAMachineMeasuresItsHeadsClock, not the wall clock of the machine that the head is on, whatever its own says.
+func TestAMachineMeasuresItsHeadsClock(t *testing.T) {
+	const ahead, behind = time.Hour, 30 * time.Minute
+	a := newAuthority(t)
+	h := serveTo(t, a, "", HeadOptions{Caller: caller, Build: "head", Timing: brisk,
+		Now: func() time.Time { return time.Now().Add(ahead) }})
+	config, offs := a.config("n"), make(chan time.Duration, 1)
+	m := Join(MemberOptions{Machine: "n", Head: h.addr, TLS: func() (*tls.Config, error) { return config, nil }, Timing: brisk,
+		Now: func() time.Time { return time.Now().Add(-behind) },
+		Measured: func(head time.Time, _ time.Duration) {
+			select {
+			case offs <- time.Until(head):
+			default:
+			}
+		}})
+	defer m.Close()
+	select {
+	case off := <-offs:
+		if (off - ahead).Abs() > patience {
+			t.Errorf("the head's clock is said to be %v ahead, want %v", off, ahead)
+		}
+	case <-time.After(patience):
+		t.Fatal("nothing is measured")
+	}
+	until(t, "the head sees how wrong the machine's clock is", func() bool {
+		l, ok := h.Machine("n")
+		return ok && l.RoundTrip > 0 && (l.Offset+ahead+behind).Abs() < patience
+	})
 }
