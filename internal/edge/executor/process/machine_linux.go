@@ -26,6 +26,15 @@ const (
 	lookEvery, roomEvery, tidyEvery = time.Second, 10 * time.Second, 10 * time.Minute
 )
 
+// leastRoom is how much of a file system must be free for a start. already: room was short at the last look.
+func leastRoom(size int64, already bool) int64 {
+	least := min(mostRoom, size/shareOfRoom)
+	if already {
+		least += least / 4
+	}
+	return least
+}
+
 // short returns why a machine that has joined starts nothing, nil where there is room, or it has not joined. already: room was short at the
 // last look.
 func short(o *Options, already bool) error {
@@ -34,10 +43,7 @@ func short(o *Options, already bool) error {
 	}
 	s, err := volume.LookOwn(o.DataDir)
 	root := os.Geteuid() == 0
-	least := min(mostRoom, s.Size/shareOfRoom)
-	if already {
-		least += least / 4
-	}
+	least := leastRoom(s.Size, already)
 	if err != nil || s.Size == 0 || s.Left(root) >= least && !s.Full(root) {
 		return nil
 	}
