@@ -294,3 +294,32 @@ func TestTail(t *testing.T) {
 		t.Errorf("missing file: %q", got)
 	}
 }
+
+// TestProgramsAreToldByTheirMachinesClock: leases are by the node's, which may be another's; one that never ends does by neither.
+func TestProgramsAreToldByTheirMachinesClock(t *testing.T) {
+	wall := quantity.At(time.Unix(1_000_000, 0))
+	for _, ahead := range []time.Duration{0, time.Hour, -time.Hour} {
+		d, until := Dir(t.TempDir()), wall.Add(time.Minute)
+		a := Anchor{Wall: wall.Add(ahead), Boot: 100 * time.Second, Ahead: ahead}
+		if err := d.WriteNotice(executor.Notice{Sequence: 1, Kind: executor.NoticeYield, Until: until.Add(ahead)}, a); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Begin(&Lease{End: until.Add(ahead), Anchor: a}); err != nil {
+			t.Fatal(err)
+		}
+		want := Deadline(until)
+		if said, err := os.ReadFile(d.Notice()); err != nil || !strings.Contains(string(said), want) ||
+			!strings.Contains(string(said), `"uptime":160,`) {
+			t.Errorf("ahead by %v: the notice says %s, %v; want %s", ahead, said, err, want)
+		}
+		if said, err := os.ReadFile(d.Terms()); err != nil || !strings.Contains(string(said), want) {
+			t.Errorf("ahead by %v: the lease file says %s, %v; want %s", ahead, said, err, want)
+		}
+		if a.Shown(quantity.Never) != quantity.Never {
+			t.Errorf("ahead by %v: a lease without an end ends at %v", ahead, a.Shown(quantity.Never))
+		}
+	}
+	if a := AnchorAt(quantity.At(time.Now().Add(time.Hour))); (a.Ahead - time.Hour).Abs() > time.Minute {
+		t.Errorf("a node an hour ahead is said to be %v", a.Ahead)
+	}
+}

@@ -239,3 +239,21 @@ func TestTheEndIsToldBehindTheResult(t *testing.T) {
 		})
 	}
 }
+
+// TestNewTermsAreToldByTheMachinesClock: of a node that goes by another's, as those at the start.
+func TestNewTermsAreToldByTheMachinesClock(t *testing.T) {
+	const ahead = time.Hour
+	dir, now := shim.Dir(t.TempDir()), quantity.At(time.Unix(1_000_000, 0))
+	anchor := shim.Anchor{Wall: now.Add(ahead), Boot: shim.Boottime(), Ahead: ahead}
+	l := shim.Lease{Part: executor.Part{Range: job.Range{From: 0, To: 10}}, End: now.Add(ahead + time.Minute), Anchor: anchor}
+	terms := newTerms(&l)
+	defer terms.close()
+	if err := dir.WriteControl(&shim.Control{End: now.Add(ahead + time.Hour), Range: l.Range, Anchor: anchor}); err != nil {
+		t.Fatal(err)
+	}
+	terms.read(dir, slog.New(slog.DiscardHandler))
+	want := shim.Deadline(now.Add(time.Hour))
+	if said, err := os.ReadFile(dir.Terms()); err != nil || !strings.Contains(string(said), want) {
+		t.Errorf("the lease file says %s, %v; want %s", said, err, want)
+	}
+}
