@@ -78,7 +78,7 @@ func TestAirlocksOfAllNodes(t *testing.T) {
 		t.Errorf("the job has endured %s, %v", got, err)
 	}
 	w := httptest.NewRecorder()
-	h.Metrics().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	h.Monitor().Metrics.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	body, _ := io.ReadAll(w.Body)
 	for _, want := range []string{
 		`sluice_airlock_suspended_subjobs 2`, `sluice_airlock_subjobs_total{outcome="suspended"} 3`,

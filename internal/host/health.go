@@ -12,13 +12,25 @@ import (
 	"sluice.dev/sluice/internal/host/inbox"
 )
 
-// Health answers 200 while the daemon lives, and 503 once it stops. Trouble such as a full disk is not told here: a liveness probe would
-// restart the daemon, which helps with none of it.
-func (h *Host) Health() http.Handler { return probe(h.daemon.stops) }
+// Monitor is what programs ask of a daemon that watch over it.
+type Monitor struct {
+	// Metrics are for Prometheus.
+	Metrics http.Handler
+	// Health answers 200 while the daemon lives, and 503 once it stops. Trouble such as a full disk is not told here: a liveness probe
+	// would restart the daemon, which helps with none of it.
+	Health http.Handler
+	// Ready answers 200 while something can be started, and 503 with the reason otherwise: what keeps the daemon from working, or why each
+	// slice is closed.
+	Ready http.Handler
+}
 
-// Ready answers 200 while something can be started, and 503 with the reason otherwise: what keeps the daemon from working, or why each
-// slice is closed. Anybody may ask, so the slices are looked at no more than once in readyTime.
-func (h *Host) Ready() http.Handler {
+// Monitor answers for the daemon. It is asked for once.
+func (h *Host) Monitor() Monitor {
+	return Monitor{Metrics: h.daemon.observer.Metrics(), Health: probe(h.daemon.stops), Ready: h.ready()}
+}
+
+// ready is Monitor.Ready. Anybody may ask, so the slices are looked at no more than once in readyTime.
+func (h *Host) ready() http.Handler {
 	var mu sync.Mutex
 	var looked time.Time
 	var said string

@@ -20,7 +20,8 @@ func TestReadyWhileSomethingCanStart(t *testing.T) {
 		r, n := newRig(t), &toyNode{}
 		r.actors = func() actor.Set { return actor.Alone("z", "n", &toyGate{toy{step: accept}}, &toyZone{}, n) }
 		h, stop := r.start(t)
-		health, ready := h.Health(), h.Ready()
+		m := h.Monitor()
+		health, ready := m.Health, m.Ready
 		says := func(page http.Handler, code int, text string) {
 			t.Helper()
 			w := httptest.NewRecorder()

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"net/http"
 	"runtime"
 	"slices"
 	"sync"
@@ -118,9 +117,6 @@ func (h *Host) Close() (err error) {
 	h.closed.Do(func() { err = h.daemon.close() })
 	return err
 }
-
-// Metrics serves Prometheus' text format.
-func (h *Host) Metrics() http.Handler { return h.daemon.observer.Metrics() }
 
 // About describes the daemon and its state.
 func (h *Host) About(ctx context.Context) (status.About, error) {

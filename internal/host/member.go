@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"net/http"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
@@ -34,14 +33,8 @@ func (m *Member) Run(ctx context.Context) error { return m.host.Run(ctx) }
 // Close is Host.Close.
 func (m *Member) Close() error { return m.host.Close() }
 
-// Metrics is Host.Metrics.
-func (m *Member) Metrics() http.Handler { return m.host.Metrics() }
-
-// Health is Host.Health.
-func (m *Member) Health() http.Handler { return m.host.Health() }
-
-// Ready is Host.Ready.
-func (m *Member) Ready() http.Handler { return m.host.Ready() }
+// Monitor see Host.Monitor.
+func (m *Member) Monitor() Monitor { return m.host.Monitor() }
 
 // About is Host.About.
 func (m *Member) About(ctx context.Context) (status.About, error) { return m.host.About(ctx) }

@@ -139,10 +139,10 @@ func TestAFullDiskIsToldAndPasses(t *testing.T) {
 		page.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 		return w.Code, w.Body.String()
 	}
-	if code, _ := answer(h.Health()); code != http.StatusOK {
+	if code, _ := answer(h.Monitor().Health); code != http.StatusOK {
 		t.Errorf("/healthz says %d: a restart would not help", code)
 	}
-	if code, text := answer(h.Ready()); code != http.StatusServiceUnavailable || !strings.Contains(text, "no space left") {
+	if code, text := answer(h.Monitor().Ready); code != http.StatusServiceUnavailable || !strings.Contains(text, "no space left") {
 		t.Errorf("/readyz says %d, %q", code, text)
 	}
 	free()

@@ -59,10 +59,11 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	if err = errors.Join(err, nameCluster(o.DataDir, uid)); err != nil {
 		return errors.Join(err, h.Close())
 	}
+	monitor := h.Monitor()
 	server, err := api.Listen(api.Options{
 		Service: service{h}, Containers: true, Listen: o.Listen, Socket: filepath.Join(o.DataDir, "socket"), OwnerToken: token,
 		OwnerTokenFile: filepath.Join(o.DataDir, datadir.TokenFile),
-		Metrics:        h.Metrics(), Health: h.Health(), Ready: h.Ready(), Log: o.Log,
+		Metrics:        monitor.Metrics, Health: monitor.Health, Ready: monitor.Ready, Log: o.Log,
 	})
 	if err != nil {
 		return errors.Join(err, h.Close())
@@ -85,7 +86,7 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	c.writable = o.JobNamespaces
 	done.Go(func() { defer stop(); errLoop = c.run(serving) })
 	done.Go(func() { defer stop(); errDesk = newDesk(h, parts.Lender, c.admitted, dynamics, o).run(serving) })
-	b.show(&pages{h.Metrics(), h.Health(), h.Ready()})
+	b.show(&pages{monitor.Metrics, monitor.Health, monitor.Ready})
 	if o.Ready != nil {
 		o.Ready(server.Addr(), health)
 	}

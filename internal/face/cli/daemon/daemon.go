@@ -139,9 +139,7 @@ func openWhole(ctx context.Context, o Options) (*Daemon, error) {
 	}
 	notes = append(notes, "slices: "+note, served)
 	d := &Daemon{
-		Service: tenants{h, single, o.Config, o.File.Queues}, Run: h.Run, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(),
-		Ready: h.Ready(),
-		Notes: notes,
+		Service: tenants{h, single, o.Config, o.File.Queues}, Run: h.Run, Close: h.Close, Monitor: h.Monitor(), Notes: notes,
 		Users: people, Self: ownUser(),
 		Socket: filepath.Join(data, socketName),
 	}

@@ -136,7 +136,7 @@ func join(ctx context.Context, a *session.Session, open func(context.Context, Op
 	}
 	return errors.Join(serve(ctx, a, d, o, api.Options{
 		Service: d.Service, Listen: o.Listen, Socket: d.Socket, OwnerToken: d.Token, OwnerTokenFile: d.TokenFile,
-		Metrics: d.Metrics, Health: d.Health, Ready: d.Ready, Machines: d.Machines, Log: o.Log,
+		Metrics: d.Monitor.Metrics, Health: d.Monitor.Health, Ready: d.Monitor.Ready, Machines: d.Machines, Log: o.Log,
 	}), d.Close())
 }
 
@@ -287,7 +287,7 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 		note = inv.Describe()
 	}
 	d = &Daemon{
-		Service: outpost{h, m}, Machines: outpost{h, m}, Close: h.Close, Metrics: h.Metrics(), Health: h.Health(), Ready: h.Ready(),
+		Service: outpost{h, m}, Machines: outpost{h, m}, Close: h.Close, Monitor: h.Monitor(),
 		Run: func(ctx context.Context) error {
 			o := outing{member: m, host: h, now: now.Now, stay: settings.Stay, handOver: o.Leaving.HandOver,
 				grace: o.Leaving.Grace, log: o.Log}

@@ -29,6 +29,7 @@ import (
 	"sluice.dev/sluice/internal/face/cli/data"
 	"sluice.dev/sluice/internal/face/cli/session"
 	"sluice.dev/sluice/internal/face/cli/show"
+	"sluice.dev/sluice/internal/host"
 )
 
 // Options is what `sluice up` was asked for.
@@ -94,8 +95,9 @@ type Daemon struct {
 	// Users may call beside its own user, whose name is Self; nil: nobody may.
 	Users *users.Users
 	Self  string
-	// Metrics, Health, Ready and Page are what the API serves besides; each may be nil.
-	Metrics, Health, Ready, Page http.Handler
+	// Monitor and Page are what the API serves besides; each may be nil.
+	Monitor host.Monitor
+	Page    http.Handler
 	// Socket is where the API listens for the daemon's own user besides; empty: nowhere. Token is what others have to show
 	// where none was given at the start, and TokenFile where that lies.
 	Socket, Token, TokenFile string
@@ -267,8 +269,8 @@ func up(ctx context.Context, a *session.Session, open func(context.Context, Opti
 	}
 	served := serve(ctx, a, daemon, o, api.Options{
 		Service: daemon.Service, Machines: daemon.Machines, Listen: o.Listen, CertFile: f.cert, KeyFile: f.key, Token: a.Secret(),
-		Socket: daemon.Socket, OwnerToken: daemon.Token, OwnerTokenFile: daemon.TokenFile, Metrics: daemon.Metrics, Health: daemon.Health,
-		Ready: daemon.Ready, Page: daemon.Page, Log: o.Log, Users: daemon.Users, Self: daemon.Self,
+		Socket: daemon.Socket, OwnerToken: daemon.Token, OwnerTokenFile: daemon.TokenFile, Metrics: daemon.Monitor.Metrics,
+		Health: daemon.Monitor.Health, Ready: daemon.Monitor.Ready, Page: daemon.Page, Log: o.Log, Users: daemon.Users, Self: daemon.Self,
 	})
 	return errors.Join(served, daemon.Close())
 }
