@@ -145,15 +145,19 @@ func TestAPortThatIsUsedAgain(t *testing.T) {
 	l := listen(t, "tcp", "127.0.0.1:0")
 	var n Namer
 	defer n.Close()
-	first, said := connect(t, l, program, nobody, "tcp", "reset")
-	_, err := said.ReadString('\n')
-	check(t, err)
-	port := first.RemoteAddr().(*net.TCPAddr)
-	d := net.Dialer{LocalAddr: port, Control: func(_, _ string, c syscall.RawConn) error {
-		return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) })
-	}}
-	mine, err := d.Dial("tcp", l.Addr().String())
-	check(t, err)
+	var first, mine net.Conn
+	for err := error(unix.EADDRINUSE); errors.Is(err, unix.EADDRINUSE); { // another program can have got the port meanwhile
+		var said *bufio.Reader
+		first, said = connect(t, l, program, nobody, "tcp", "reset")
+		_, err = said.ReadString('\n')
+		check(t, err)
+		d := net.Dialer{LocalAddr: first.RemoteAddr(), Control: func(_, _ string, c syscall.RawConn) error {
+			return c.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) })
+		}}
+		if mine, err = d.Dial("tcp", l.Addr().String()); !errors.Is(err, unix.EADDRINUSE) {
+			check(t, err)
+		}
+	}
 	defer mine.Close()
 	second, err := l.Accept()
 	check(t, err)
