@@ -41,8 +41,8 @@ func (s Stay) Check(now quantity.Instant, handOver time.Duration) error {
 	case left <= 0:
 		return errkind.Errorf(errkind.Invalid, "%s is over, by %v: it is %s now", timeline.Clock(s.Until), -left, timeline.Clock(now))
 	case left <= handOver:
-		return errkind.Errorf(errkind.Invalid, "%s is %v from now, and %v of that is kept for the hand-over: nothing could be done before it",
-			timeline.Clock(s.Until), left, handOver)
+		return errkind.Errorf(errkind.Invalid, "%s is %v from now, and %v of that is kept for the hand-over: nothing could "+
+			"be done before it", timeline.Clock(s.Until), left, handOver)
 	case left > Longest:
 		return errkind.Errorf(errkind.Invalid, "%s is more than %v from now", timeline.Clock(s.Until), Longest)
 	}

@@ -94,8 +94,8 @@ func (p *Part) Check() error {
 			p.Generation,
 			p.Entry.Job, p.Entry.Generation, p.Entry.State)
 	case p.Entry != nil && len(p.Entry.Queue)+len(p.Entry.Owner)+len(p.Entry.Workdir) > maxNames:
-		return errkind.Errorf(errkind.Invalid, "archive: job %s: the names of its queue, owner and work directory have more than %d bytes", p.Job,
-			maxNames)
+		return errkind.Errorf(errkind.Invalid, "archive: job %s: the names of its queue, owner and work directory have more than %d bytes",
+			p.Job, maxNames)
 	case len(p.Data) == 0 || len(p.Data) > MaxPart:
 		return errkind.Errorf(errkind.Invalid, "archive: job %s: %d bytes are filed of it, want 1 to %d", p.Job, len(p.Data), MaxPart)
 	}

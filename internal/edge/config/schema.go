@@ -173,8 +173,8 @@ func rigidForm() strict.Form {
 		strict.Field{Key: "walltime", Form: strict.ALength(time.Second, MaxTime, 0), Unset: "none: nothing is sold behind it",
 			Example: "40m", Doc: "How long the job runs at most, its start included."},
 		strict.Field{Key: "steps", Form: savesForm(), Unset: "none: a run that does not end well is done again from the start",
-			Example: "{total: 5000, every: 500}", Doc: "The steps of a job that leaves checkpoints: a run that ends before all are done, by " +
-				"its walltime, with a machine or by itself, counts as far as its last checkpoint, and the next one goes on from there."},
+			Example: "{total: 5000, every: 500}", Doc: "The steps of a job that leaves checkpoints: a run that ends before all are done, " +
+				"by its walltime, with a machine or by itself, counts as far as its last checkpoint, and the next one goes on from there."},
 		strict.Field{Key: "slices", Form: strict.ANumber(1, MaxParallelism, 1), Example: "2", Doc: "How many slices it holds at once."},
 		strict.Field{Key: "topology", Form: strict.AChoice(job.Levels()...), Example: "rack",
 			Doc: "How far these may lie apart: on one node, " +

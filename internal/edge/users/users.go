@@ -130,8 +130,9 @@ func Open(o Options) (*Users, error) {
 			"users must be added again: %w", path, err)
 	}
 	if u.find(o.Own) >= 0 {
-		return nil, errkind.Errorf(errkind.Conflict, "%s has a user %s, and so is the user called whom this daemon runs as: their jobs could "+
-			"not be told apart; run it as another user and `sluice user remove %s`, or remove the file, and all users must be added again",
+		return nil, errkind.Errorf(errkind.Conflict, "%s has a user %s, and so is the user called whom this daemon runs as: their jobs "+
+			"could not be told apart; run it as another user and `sluice user remove %s`, or remove the file, and all users must be "+
+			"added again",
 			path, o.Own, o.Own)
 	}
 	return u, nil
@@ -144,8 +145,8 @@ func ours(path string) error {
 		return err
 	}
 	if mode := info.Mode().Perm(); mode&0o022 != 0 {
-		return errkind.Errorf(errkind.Denied, "%s has mode %04o and may have been written by others, who could make themselves admins: look "+
-			"at what is in it, and run chmod go-w %s", path, mode, path)
+		return errkind.Errorf(errkind.Denied, "%s has mode %04o and may have been written by others, who could make themselves admins: "+
+			"look at what is in it, and run chmod go-w %s", path, mode, path)
 	}
 	return nil
 }
@@ -217,8 +218,9 @@ func (u *Users) Caller(token string) (c *Caller, gone context.Context, err error
 		return nil, nil, errkind.Errorf(errkind.Denied, "this token is nobody's: it was replaced by `sluice user token`, its user was "+
 			"removed, or it is another daemon's: ask an admin for one")
 	case u.o.Single && (k.caller.Role == User || len(k.caller.Queues) > 0):
-		return nil, nil, errkind.Errorf(errkind.Denied, "you are %s, and this daemon is in single-user mode: what is submitted runs as its "+
-			"own user, so it serves nobody else: ask its admin to start it as root with a user for each queue in --config", k.caller.Who())
+		return nil, nil, errkind.Errorf(errkind.Denied, "you are %s, and this daemon is in single-user mode: what is submitted runs as "+
+			"its own user, so it serves nobody else: ask its admin to start it as root with a user for each queue in --config",
+			k.caller.Who())
 	}
 	return k.caller, k.gone, nil
 }

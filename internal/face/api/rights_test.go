@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"connectrpc.com/connect"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
@@ -321,8 +322,8 @@ func TestQueuesOfAUser(t *testing.T) {
 	}
 	for _, method := range []string{"Submit", "DryRun"} {
 		code, text := p.call(t, p.token["ada"], "sluice.v1alpha1.SluiceService/"+method, fmt.Sprintf(`{"job": %s}`, file), false)
-		if code != "permission_denied" || !strings.Contains(text, "b: spec.queue: you are user ada (role user) and may not submit to queue "+
-			"teaching; you may to research") {
+		if code != "permission_denied" || !strings.Contains(text, "b: spec.queue: you are user ada (role user) and may not submit to "+
+			"queue teaching; you may to research") {
 			t.Error(method, code, text)
 		}
 	}
@@ -379,7 +380,7 @@ func TestUsersByTheAPI(t *testing.T) {
 	url, _ := serve(t, api.Options{Service: apitest.New()})
 	none := &people{url: url}
 	for _, method := range []string{"ListUsers", "AddUser", "ReplaceToken", "RemoveUser"} {
-		if code, text := none.call(t, "", "sluice.v1alpha1.UserService/"+method, "{}", false); code != "unimplemented" {
+		if code, text := none.call(t, "", "sluice.v1alpha1.UserService/"+method, "{}", false); code != connect.CodeUnimplemented.String() {
 			t.Error(method, code, text)
 		}
 	}

@@ -36,8 +36,9 @@ func Together(head, machine *pb.Speaks) error {
 	if machine.GetNewest() < head.GetOldest() {
 		older = "the machine"
 	}
-	return errkind.Errorf(errkind.Unsupported, "the head (build %q) speaks versions %d to %d of links and this machine (build %q) %d to %d, "+
-		"which is more than one release apart: upgrade %s, a release at a time", plain(head.GetBuild()), head.GetOldest(), head.GetNewest(),
+	return errkind.Errorf(errkind.Unsupported, "the head (build %q) speaks versions %d to %d of links and this machine (build %q) %d to "+
+		"%d, which is more than one release apart: upgrade %s, a release at a time",
+		plain(head.GetBuild()), head.GetOldest(), head.GetNewest(),
 		plain(machine.GetBuild()), machine.GetOldest(), machine.GetNewest(), older)
 }
 
@@ -46,8 +47,8 @@ func Ahead(head, machine *pb.Speaks) string {
 	if machine.GetNewest() <= head.GetNewest() {
 		return ""
 	}
-	return "this machine is a release ahead of its head, whose version of links it speaks: upgrade the head first the next time, since with a " +
-		"machine that is another release ahead it has no words in common"
+	return "this machine is a release ahead of its head, whose version of links it speaks: upgrade the head first the next time, since " +
+		"with a machine that is another release ahead it has no words in common"
 }
 
 // mostBuild bounds the name of the other side's build, in bytes.

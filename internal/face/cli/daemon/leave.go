@@ -163,8 +163,8 @@ func (o *outing) leave(running context.Context, left int) error {
 		o.log.Info("this machine has left its cluster for good", "machine", string(o.member.Name()))
 	}
 	if left > 0 {
-		return errkind.Errorf(errkind.Unavailable, "this machine's time is over, and %d of its subjobs were not handed over: they are given "+
-			"up at the end of their leases, and done again elsewhere from their last checkpoints", left)
+		return errkind.Errorf(errkind.Unavailable, "this machine's time is over, and %d of its subjobs were not handed over: they are "+
+			"given up at the end of their leases, and done again elsewhere from their last checkpoints", left)
 	}
 	return nil
 }

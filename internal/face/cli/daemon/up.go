@@ -207,8 +207,8 @@ memory; whether class or priority comes first in who is suspended):
 	c.Flags().StringVar(&o.Mechanism, "mechanism", "sja",
 		"how jobs get their places: sja or jasda (windows are sold), or laminar (tickets search for them)")
 	c.Flags().Var(&f.horizon, "horizon", "how far ahead windows are offered")
-	c.Flags().Var(&f.silence, "silence", "with --cluster: remove a machine that was to be gone with its daemon (sluice join --ephemeral) when "+
-		"it has been silent so long after all that it was sold is over (default 10m)")
+	c.Flags().Var(&f.silence, "silence", "with --cluster: remove a machine that was to be gone with its daemon (sluice join --ephemeral) "+
+		"when it has been silent so long after all that it was sold is over (default 10m)")
 	c.Flags().Var(&f.retain, "retain", "how long a job is kept after its end (default 168h)")
 	c.Flags().Int64Var(&o.File.Retention.Jobs, "retain-jobs", 0, "how many jobs that are over are kept (default 1000000)")
 	c.Flags().DurationVar(&o.Hot.Keep, "keep-hot", 0, "archive jobs so long after their end")

@@ -161,8 +161,8 @@ another number. --before goes on with those that are older than a job.
 
 With --watch the list stays on the terminal and changes with the jobs, until q; without
 a terminal it is printed again whenever it has changed.`,
-		Example: "  sluice jobs\n  sluice jobs --watch\n  sluice jobs --mine\n  sluice jobs --state PENDING,R -o wide\n  sluice jobs --limit 20 --before " +
-			"count-words\n  sluice jobs -o json | jq '.[] | {name, progress}'",
+		Example: "  sluice jobs\n  sluice jobs --watch\n  sluice jobs --mine\n  sluice jobs --state PENDING,R -o wide\n  sluice jobs " +
+			"--limit 20 --before count-words\n  sluice jobs -o json | jq '.[] | {name, progress}'",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if time.Duration(every) < 100*time.Millisecond {
