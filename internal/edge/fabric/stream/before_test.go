@@ -23,8 +23,8 @@ func linkTo(t *testing.T, newest uint32) {
 	t.Helper()
 	slice := protocol.Slice{ID: "m/gpu0", Rack: "r", Address: "10.0.0.7"}
 	plan := protocol.Plan{Member: 1, Members: 2, Addresses: []string{"10.0.0.7", "10.0.0.8"}, Port: 29400}
-	saving := &job.Spec{Kind: job.Rigid, Total: 9, Saves: true}
-	stock := &protocol.Stock{Slices: []protocol.Slice{slice}}
+	saving := &job.Spec{Kind: job.Rigid, Total: 9, Owner: "ada", Saves: true}
+	stock := &protocol.Stock{Slices: []protocol.Slice{slice}, Until: 7, Leaves: true}
 	bare := slice
 	bare.Address = ""
 	for _, c := range []struct{ is, want protocol.Message }{
@@ -35,6 +35,9 @@ func linkTo(t *testing.T, newest uint32) {
 		{protocol.Message{Kind: protocol.Redeem, Body: &protocol.Work{Placement: protocol.Placement{Plan: plan}, Spec: saving}},
 			protocol.Message{Kind: protocol.Redeem, Body: &protocol.Work{Placement: protocol.Placement{
 				Plan: protocol.Plan{Member: 1, Members: 2}}, Spec: &job.Spec{Kind: job.Rigid, Total: 9}}}},
+		{protocol.Message{Kind: protocol.Ask, Body: &protocol.Asking{Placement: protocol.Placement{Plan: plan}}},
+			protocol.Message{Kind: protocol.Ask, Body: &protocol.Asking{Placement: protocol.Placement{
+				Plan: protocol.Plan{Member: 1, Members: 2}}}}},
 		{protocol.Message{Kind: protocol.Tick}, protocol.Message{Kind: protocol.Tick}},
 	} {
 		want := c.is
@@ -54,7 +57,7 @@ func linkTo(t *testing.T, newest uint32) {
 			t.Errorf("to version %d: %+v, %v; want %+v", newest, got.Body, err, want.Body)
 		}
 	}
-	if slice.Address == "" || stock.Slices[0].Address == "" || plan.Port == 0 || !saving.Saves {
+	if slice.Address == "" || stock.Slices[0].Address == "" || plan.Port == 0 || !saving.Saves || saving.Owner == "" || stock.Until == 0 {
 		t.Error("what was said has changed")
 	}
 }
