@@ -32,6 +32,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/executor/shim/durable"
+	"sluice.dev/sluice/internal/edge/versioned"
 )
 
 // Files of the directory.
@@ -272,24 +273,7 @@ func (a *Authority) read() error {
 	if err != nil {
 		return err
 	}
-	// The version first: a newer file may have another form.
-	var is struct {
-		Version int `json:"version"`
-	}
-	if err = json.Unmarshal(text, &is); err == nil && is.Version > membersVersion {
-		return errkind.Errorf(errkind.Unsupported, "%s is of version %d, and this build knows versions up to %d: use the build that "+
-			"wrote it; nothing was changed", path, is.Version, membersVersion)
-	}
-	if err == nil && is.Version < firstVersion {
-		err = fmt.Errorf("its version is %d", is.Version)
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &a.members)
-	}
-	if err != nil {
-		return errkind.Errorf(errkind.Corrupt, "%s is damaged: restore it from a copy of the data directory: %w", path, err)
-	}
-	return nil
+	return versioned.Decode(path, text, firstVersion, membersVersion, "restore it from a copy of the data directory", &a.members)
 }
 
 // change applies f to a copy of who has joined, and keeps it once that is durable.

@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/core/node"
 	"sluice.dev/sluice/internal/edge/authority"
 	"sluice.dev/sluice/internal/edge/executor/shim/durable"
+	"sluice.dev/sluice/internal/edge/versioned"
 )
 
 const (
@@ -124,7 +125,7 @@ func readKept(dir string) (kept, error) {
 		return kept{Version: fileVersion}, err
 	}
 	damaged := func(err error) (kept, error) {
-		return kept{}, errkind.Errorf(errkind.Corrupt, "%s is damaged: restore it from a copy, or %s: %w", path, again, err)
+		return kept{}, versioned.Damaged(path, mend(again), err)
 	}
 	if k.Joined != nil {
 		if _, err := k.Joined.certificate(); err != nil {
@@ -138,6 +139,9 @@ func readKept(dir string) (kept, error) {
 	}
 	return k, nil
 }
+
+// mend is what to do about a file that is damaged, or otherwise.
+func mend(otherwise string) string { return "restore it from a copy, or " + otherwise }
 
 // readFile reads one of the files into content, and reports whether it is there. otherwise is what to do about one that is unusable.
 func readFile(path, otherwise string, content any) (found bool, err error) {
@@ -160,23 +164,8 @@ func readFile(path, otherwise string, content any) (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	// The version first: a newer file may have another form.
-	var is struct {
-		Version int `json:"version"`
-	}
-	err = json.Unmarshal(text, &is)
-	if err == nil && is.Version > fileVersion {
-		return false, errkind.Errorf(errkind.Unsupported, "%s is of version %d, and this build knows versions up to %d: use the build "+
-			"that wrote it; nothing was changed", path, is.Version, fileVersion)
-	}
-	if err == nil && is.Version != fileVersion {
-		err = fmt.Errorf("its version is %d", is.Version)
-	}
-	if err == nil {
-		err = json.Unmarshal(text, content)
-	}
-	if err != nil {
-		return false, errkind.Errorf(errkind.Corrupt, "%s is damaged: restore it from a copy, or %s: %w", path, otherwise, err)
+	if err = versioned.Decode(path, text, fileVersion, fileVersion, mend(otherwise), content); err != nil {
+		return false, err
 	}
 	return true, nil
 }

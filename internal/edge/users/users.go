@@ -26,6 +26,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/executor/shim/durable"
+	"sluice.dev/sluice/internal/edge/versioned"
 )
 
 const (
@@ -107,33 +108,18 @@ func Open(o Options) (*Users, error) {
 	if err = errors.Join(err, ours(o.Dir), ours(path)); err != nil {
 		return nil, err
 	}
-	// The version first: a newer file may have another form.
-	var is struct {
-		Version int `json:"version"`
-	}
-	if err = json.Unmarshal(text, &is); err == nil && is.Version > version {
-		return nil, errkind.Errorf(errkind.Unsupported, "%s is of version %d, and this build knows versions up to %d: use the build that "+
-			"wrote it; nothing was changed", path, is.Version, version)
-	}
+	const mend = "restore it from a copy of the data directory; or remove it, and all users must be added again"
 	var s stored
-	if err == nil && is.Version != version {
-		err = fmt.Errorf("its version is %d", is.Version)
+	if err = versioned.Decode(path, text, version, version, mend, &s); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &s)
-	}
-	if err == nil {
-		err = u.take(s.Users)
-	}
-	if err != nil {
-		return nil, errkind.Errorf(errkind.Corrupt, "%s is damaged: restore it from a copy of the data directory; or remove it, and all "+
-			"users must be added again: %w", path, err)
+	if err = u.take(s.Users); err != nil {
+		return nil, versioned.Damaged(path, mend, err)
 	}
 	if u.find(o.Own) >= 0 {
 		return nil, errkind.Errorf(errkind.Conflict, "%s has a user %s, and so is the user called whom this daemon runs as: their jobs "+
 			"could not be told apart; run it as another user and `sluice user remove %s`, or remove the file, and all users must be "+
-			"added again",
-			path, o.Own, o.Own)
+			"added again", path, o.Own, o.Own)
 	}
 	return u, nil
 }
