@@ -86,6 +86,10 @@ func TestAMachineIsToldToEnd(t *testing.T) {
 	m := c.leaving("p1", 0, "--grace", "40s", "--hand-over", "20s")
 	c.submit(spec("counts", "items: {total: 600, perItem: 50ms, parallelism: 3}", each("sleep 0.05")))
 	c.running("counts", 3)
+	if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second) // a second signal ends other daemons at once from here on, and hosts send this one twice
 	m.end(syscall.SIGTERM)
 	well(t, m)
 	if n := c.node("p1"); n.Name != "" {

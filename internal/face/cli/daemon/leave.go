@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
 	"sluice.dev/sluice/internal/core/departure"
@@ -98,6 +100,9 @@ func (o *outing) over() bool {
 // call brings the machine's end near, since its daemon is to end, and tells the head, which may be away. end ends that.
 func (o *outing) call(running context.Context) (end func()) {
 	o.called = true
+	// Hosts say it again: Slurm signals the script of a preempted job at once, and all of the job at the end of its grace, which may be
+	// while the machine still hands over. What ended now would be lost; Ctrl-C does it still.
+	signal.Ignore(syscall.SIGTERM)
 	until := quantity.At(o.now()).Add(o.grace)
 	if o.stay.Until != 0 {
 		until = min(until, o.stay.Until)
