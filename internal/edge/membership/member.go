@@ -23,6 +23,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/authority"
 	"sluice.dev/sluice/internal/edge/fabric/stream"
+	"sluice.dev/sluice/internal/edge/versioned"
 )
 
 const (
@@ -523,7 +524,7 @@ func (m *Membership) settingsOf(path string, why error) (Settings, error) {
 	found, err := readFile(path, otherwise, &last)
 	if err == nil && found {
 		if err = proto.Unmarshal(last.Settings, &is); err != nil {
-			err = errkind.Errorf(errkind.Corrupt, "%s is damaged: restore it from a copy, or %s: %w", path, otherwise, err)
+			err = versioned.Damaged(path, mend(otherwise), err)
 		}
 	}
 	switch {
@@ -540,14 +541,15 @@ func (m *Membership) settingsOf(path string, why error) (Settings, error) {
 	if m.local == nil {
 		m.local = last.Local
 	}
+	stay := m.options.Stay
 	m.mu.Unlock()
 	s, err := m.fit(&is)
-	if m.options.Stay != nil { // the head hears of it later
+	if stay != nil { // the head hears of it later
 		ahead := time.Duration(0)
 		if last.Ahead != nil {
 			ahead = *last.Ahead
 		}
-		s.Stay = m.options.Stay.By(m.options.Now().Add(ahead))
+		s.Stay = stay.By(m.options.Now().Add(ahead))
 	}
 	return s, err
 }

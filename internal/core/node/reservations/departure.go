@@ -21,7 +21,8 @@ func (b *Reservations) Leave(now quantity.Instant, stock *protocol.Stock, out *p
 	}
 	for _, s := range b.parts.Inventory.All() {
 		x := b.slot(s)
-		if x.closes == at && again || again && at != 0 && x.closes != 0 && max(x.closes, at) <= now {
+		// The same end was heard before: the slice is closed as it should be, or is closed already, whichever instant that began at.
+		if again && (x.closes == at || at != 0 && x.closes != 0 && max(x.closes, at) <= now) {
 			continue
 		}
 		if x.closes != 0 {
