@@ -47,7 +47,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast forecast-page forecast-page-test airlock incentives scale peers fabric machines versitygw kube kube-soak kube-bench kube-assets kubelet cluster upgrade soak kills planted mutants vmtest generate definitions chart image golden hooks clean
+.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast forecast-page forecast-page-test airlock incentives scale peers fabric machines pilots replay limits versitygw kube kube-soak kube-bench kube-assets kubelet cluster slurm upgrade soak kills planted mutants vmtest generate definitions chart image golden hooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -157,8 +157,17 @@ fabric: ## messages between machines beside NATS, into docs/benchmarks.md (a mod
 	cd bench/fabric && GOWORK=off GOFLAGS="-mod=mod -buildvcs=false" $(GO) build -o $(CURDIR)/.tmp/fabric . && \
 	$(CURDIR)/.tmp/fabric -write $(CURDIR)/docs/benchmarks.md
 
-machines: build ## a head and machines that joined it: no-op jobs beside Slurm, award to start, bytes, and 200 machines, into docs/benchmarks.md (about 6 minutes)
+machines: build ## a head and machines that joined it: no-op jobs beside Slurm, award to start, bytes, 200 machines, and what a job costs beside a unit of one, into docs/benchmarks.md (about 9 minutes)
 	$(GO) run ./bench/machines -bin bin -write docs/benchmarks.md
+
+pilots: build ## no-op jobs on pilots of a real Slurm beside the same as batch jobs, and what of a gap before a reservation becomes committed work, into docs/benchmarks.md (needs Slurm, as make slurm does; about 25 minutes)
+	$(GO) run ./bench/pilots -bin bin -write docs/benchmarks.md
+
+replay: build ## a stretch of a trace on real Slurms, without fillers and with pilots, into docs/benchmarks.md: what of the leftover is kept, and what the hosts' jobs lose (needs Slurm, as make slurm does; make replay DATA=../traces; about 25 minutes)
+	$(GO) run ./bench/pilots -bin bin -only replay -data "$(DATA)" -write docs/benchmarks.md
+
+limits: ## pilots in a log's gaps, with ends by users' limits and by what was learned of these, into docs/benchmarks.md (make limits DATA=../traces; about half a minute on two cores)
+	$(GO) run ./bench/limits -data "$(DATA)" -write docs/benchmarks.md
 
 versitygw: $(VERSITYGW) ## build the S3 server that stores of kind s3 are tested against (a minute; without it these tests are skipped)
 
@@ -173,14 +182,19 @@ kubelet: kube-assets versitygw ## all of it on a real kubelet with containerd, i
 kube-soak: kube-assets versitygw ## an operator on a real control plane while all around it fails at random, and an oracle that reads nothing of its (make kube-soak KILLS=300; about a second for each, and a minute)
 	SLUICE_KUBE=require SLUICE_KUBE_ASSETS="$$(tools/kube/assets.sh where)" SLUICE_KUBE_KILLS=$(KILLS) $(GO) test -tags kubernetes -count=1 -timeout 0 -v -run TestSoak ./test/kube/soak
 
-kube-bench: kube-assets ## how long the hosts' Pods wait beside what fills their gaps, how much of these is used, and what a subjob costs, on a real control plane, into docs/kubernetes.md (about 70 minutes on two cores)
+kube-bench: kube-assets ## how long the hosts' Pods wait beside what fills their gaps, how much of these is used, and what a subjob costs, and pilots beside queue workers, on a real control plane, into docs/kubernetes.md (about 90 minutes on two cores)
 	SLUICE_KUBE=require SLUICE_KUBE_ASSETS="$$(tools/kube/assets.sh where)" SLUICE_KUBE_PAGE=$(CURDIR)/docs/kubernetes.md SLUICE_DATA="$(abspath $(DATA))" $(GO) test -tags "kubernetes figures" -count=1 -timeout 120m -v -run 'TestFigures|TestReplayFigures|TestRates|TestScaleFigures' ./test/kube/measure
+	SLUICE_KUBE=require SLUICE_KUBE_ASSETS="$$(tools/kube/assets.sh where)" SLUICE_KUBE_PAGE=$(CURDIR)/docs/kubernetes.md SLUICE_KUBE_RATES=60 $(GO) test -tags "kubernetes figures" -count=1 -timeout 60m -v -run 'TestPilotRates|TestWorkKept' ./test/kube/pilots
 
 kube-assets: ## build these parts from the module proxy into a cache outside the clone, what is missing of them (about 12 minutes the first time, 7.5 GB with Go's caches)
 	@GO="$(GO)" tools/kube/assets.sh build
 
 cluster: ## a head and nine machines in namespaces, struck at random, and a checker that reads outputs and witnesses (make cluster STRIKES=300 SEED=1): takes root, and fails where it can't be had unless SLUICE_CLUSTER=optional (about 5 minutes)
 	SLUICE_CLUSTER=$${SLUICE_CLUSTER:-require} SLUICE_CLUSTER_STRIKES=$(STRIKES) SLUICE_CLUSTER_SEED=$(SEED) SLUICE_CLUSTER_KINDS="$(KINDS)" $(GO) test -count=1 -timeout 0 -v -run TestCluster ./test/cluster
+
+slurm: STRIKES = 12
+slurm: ## pilots on a real Slurm of its own (Debian's packages, as any user): the provider, then the whole system, struck at random, and a checker that reads outputs, witnesses and squeue (make slurm STRIKES=200 SEED=1); fails where there is no Slurm unless SLUICE_SLURM=optional (about 12 minutes)
+	SLUICE_SLURM=$${SLUICE_SLURM:-require} SLUICE_SLURM_STRIKES=$(STRIKES) SLUICE_SLURM_SEED=$(SEED) SLUICE_SLURM_KINDS="$(KINDS)" $(GO) test -count=1 -timeout 0 -v ./test/slurm
 
 upgrade: ## a cluster whose machine is of the last build that spoke the version of links before, made from the repository's history, and fails where that is not there unless SLUICE_UPGRADE=optional (about 3 minutes)
 	SLUICE_UPGRADE=$${SLUICE_UPGRADE:-require} $(GO) test -count=1 -v -run TestTheBuildBefore ./test/e2e

@@ -1,6 +1,7 @@
 // Command machines measures a head and machines that have joined it, as real daemons of this machine: no-op jobs beside Slurm with as many
-// slurmd, how long an award takes until its process has started over a network with a delay, what a subjob costs of that network, and how
-// much a head does of 200 machines, whose subjobs are models. docs/benchmarks.md explains the figures.
+// slurmd, how long an award takes until its process has started over a network with a delay, what a subjob costs of that network, how
+// much a head does of 200 machines, whose subjobs are models, and what a job costs that waited ahead, beside a unit of one job and bare
+// starts. docs/benchmarks.md explains the figures.
 //
 //	go run ./bench/machines -bin bin
 //	go run ./bench/machines -bin bin -only noop,award -write docs/benchmarks.md
@@ -29,6 +30,8 @@ type settings struct {
 	machines, slices int
 	// jobs of one measurement of no-ops; Slurm gets a fifth. pairs is how often all of them are measured, in turn.
 	jobs, pairs int
+	// ahead is how many jobs wait before the first of them may start.
+	ahead int
 	// singles is how many jobs are submitted one after another, each over delay in each direction.
 	singles int
 	delay   time.Duration
@@ -43,7 +46,8 @@ type part struct {
 	do   func(context.Context, *settings) ([]row, error)
 }
 
-var parts = []part{{"noop", noops}, {"award", awards}, {"wire", wires}, {"fleet", fleets}} //nolint:gochecknoglobals // read-only
+var parts = []part{{"noop", noops}, {"award", awards}, {"wire", wires}, //nolint:gochecknoglobals // read-only
+	{"fleet", fleets}, {"ahead", aheads}}
 
 // row is a line of the table.
 type row struct{ what, target, measured string }
@@ -64,6 +68,7 @@ func run(ctx context.Context) (err error) {
 	flag.IntVar(&s.slices, "slices", 2, "slices of each")
 	flag.IntVar(&s.jobs, "jobs", 600, "no-op jobs of one measurement")
 	flag.IntVar(&s.pairs, "pairs", 3, "how often no-ops are measured, in turn")
+	flag.IntVar(&s.ahead, "jobs-ahead", 500, "no-op jobs that wait before the first may start")
 	flag.IntVar(&s.singles, "singles", 100, "jobs one after another, for award to start")
 	flag.DurationVar(&s.delay, "delay", time.Millisecond, "what the network delays in each direction, for award to start")
 	flag.IntVar(&s.fleet, "fleet", 200, "machines that are models")
@@ -76,7 +81,8 @@ func run(ctx context.Context) (err error) {
 			err = errors.Join(err, fmt.Errorf("-only %q: want %s", name, strings.Join(names, ", ")))
 		}
 	}
-	for _, n := range []int{s.machines, s.slices, s.jobs / 5, s.pairs, s.singles, s.fleet, s.fleetSlices, int(s.length / time.Second)} {
+	for _, n := range []int{s.machines, s.slices, s.jobs / 5, s.ahead, s.pairs, s.singles, s.fleet, s.fleetSlices,
+		int(s.length / time.Second)} {
 		if n < 1 {
 			err = errors.Join(err, errors.New("every number is at least 1, -jobs at least 5, -for at least 1s"))
 			break

@@ -14,6 +14,7 @@ import (
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/bench/sample"
+	"sluice.dev/sluice/bench/slurm"
 )
 
 // wire is a network between machines and their head: what they send arrives after a delay, and is counted.
@@ -143,7 +144,7 @@ func awards(ctx context.Context, s *settings) (rows []row, err error) {
 	for i := range s.singles {
 		name := fmt.Sprintf("single-%d", i)
 		begin := time.Now()
-		if err = w.head.Send(ctx, noopFile(name, 1)); err != nil {
+		if err = w.head.Send(ctx, slurm.NoOps(name, 1)); err != nil {
 			return nil, err
 		}
 		if err = w.head.Completed(ctx, i+1); err != nil {
@@ -195,7 +196,7 @@ func wires(ctx context.Context, s *settings) (rows []row, err error) {
 	}
 	idle := float64(net.bytes.Load()-n) / idleTime.Seconds()
 	n = net.bytes.Load()
-	if err = w.head.Send(ctx, noopFile("noop", s.jobs)); err != nil {
+	if err = w.head.Send(ctx, slurm.NoOps("noop", s.jobs)); err != nil {
 		return nil, err
 	}
 	if err = w.head.Completed(ctx, s.jobs); err != nil {

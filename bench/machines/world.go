@@ -22,6 +22,9 @@ const readyTime = time.Minute
 // tooSmall is the memory of the head's own slice, which no job fits in: all of them run on machines that joined.
 const tooSmall = "1Mi"
 
+// headName is the name of the head among the machines.
+const headName = "head"
+
 // world is a head, and the machines that have joined it as daemons. Either may be empty.
 type world struct {
 	head     *daemon.Daemon
@@ -46,7 +49,7 @@ func (s *settings) newWorld() (*world, error) {
 		return nil, err
 	}
 	w.head, err = daemon.Start(daemon.Options{Bin: s.bin, Dir: dir, GPUs: "sim:custom,mem=" + tooSmall,
-		Flags: []string{"--name", "head", "--cluster", w.address}})
+		Flags: []string{"--name", headName, "--cluster", w.address}})
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +97,7 @@ func (w *world) ready(ctx context.Context, machines, slices int) error {
 		}
 		n := 0
 		for _, m := range r.Msg.Nodes {
-			if m.Up && int(m.Usable) == slices {
+			if m.Name != headName && m.Up && int(m.Usable) == slices {
 				n++
 			}
 		}

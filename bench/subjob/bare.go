@@ -17,6 +17,14 @@ import (
 // half is how many of the bare starts come before the daemon's part.
 func (s *Settings) half() int { return max(s.Slots, s.Subjobs/2) }
 
+// Bare starts the supervisor's program and then the command and waits for each, Subjobs times, Slots at once: how many ended in a second.
+func Bare(ctx context.Context, s Settings) (perSecond float64, err error) {
+	n := s.Subjobs
+	s.Subjobs = 2 * n
+	c, err := bare(ctx, &s)
+	return float64(s.half()) / c.took.Seconds(), err
+}
+
 // cost is what bare starts took together.
 type cost struct{ took, used time.Duration }
 

@@ -369,8 +369,8 @@ storm() {
 # watch_storm USED looks four times a second, shows once what a person would see in its midst, and draws it: the memory in tenths of the way
 # from USED to the severe line, and a letter for each job.
 watch_storm() {
-	local began shown='' name mark each state final running
-	began=$(now) memory=''; declare -gA row=([train]='' [sweep]='' [scratch]='')
+	local began shown='' name mark each state final running idle
+	began=$(now) idle=$began memory='' stalled=''; declare -gA row=([train]='' [sweep]='' [scratch]='')
 	while :; do
 		seen=$(bin/sluice airlock -o json) jobs=$(table)
 		grown=$(($(value usedBytes <<<"$seen" | head -n 1) - $1))
@@ -393,9 +393,11 @@ watch_storm() {
 			printf '\n  After %ds, in its midst:  $ sluice airlock\n' "$(since "$began")"
 			bin/sluice airlock | sed 's/^/    /; s/ *$//'
 		fi
-		# It takes a fifth of that where other programs leave the memory as it is; a build beside it may hold some hundred MiB for minutes, and so
-		# long the jobs are rightly suspended.
-		[ "$(since "$began")" -lt "$(calc "printf \"%d\", 90 * $slow")" ] || break
+		# A build beside it may hold some hundred MiB for minutes, and so long the jobs rightly wait. Where there is room for the largest of them
+		# and none runs, one has to begin soon: what counts is the time since it was otherwise last.
+		[ "$(running)" = 0 ] && [[ ${memory: -1} = [0-3] ]] || idle=$(now)
+		[ "$(since "$idle")" -lt "$(calc "printf \"%d\", 30 * $slow")" ] || { stalled=1; break; }
+		[ "$(since "$began")" -lt 900 ] || break
 		sleep 0.25
 	done
 	each=$((1 + (${#memory} - 1) / 80))
@@ -410,8 +412,10 @@ conclude_storm() {
 	local still on asked ended bad mark
 	read -r still on asked ended < <(for mark in suspended recovered readdressed reclaimed; do value $mark <<<"$seen" | head -n 1; done | xargs)
 	bad=$(failed)
-	if ! over; then
-		fail "the storm is not over after $(of 90)s: other programs of this machine have $((grown / mib)) MiB more in use than at its start, or the machine is too busy"
+	if [ -n "${stalled:-}" ]; then
+		fail "the storm: no job has begun for $(of 30)s although there is room: $(awk '$3 == "false" { printf "%s waits:", $1; for (i = 7; i <= NF; i++) printf " %s", $i; printf "; " }' <<<"$jobs")"
+	elif ! over; then
+		fail "the storm is not over after 900s: other programs of this machine have $((grown / mib)) MiB more in use than at its start, or the machine is too busy"
 	elif [ -n "$bad" ]; then
 		fail "the storm: $bad"
 	elif [ $((still + asked + ended)) = 0 ]; then

@@ -230,6 +230,8 @@ func TestConcludeStorm(t *testing.T) {
 		{"none", strings.Replace(seen(0), `"recovered": 1`, `"recovered": 0`, 1) + done, "Nothing had to be suspended"},
 		{"one that train felt", strings.Replace(seen(1), "===", "=s=", 1) + done, "ended: 0.\n"},
 		{"a job that failed", seen(1) + "jobs='train FAILED true 1 1 0 exit 3'\n", "the storm: job train is FAILED: exit 3"},
+		{"a job that waits", seen(1) + "stalled=1 jobs='sweep PENDING false 0 1 0 no slice is usable'\n",
+			"although there is room: sweep waits: no slice is usable"},
 		{"one that goes on", seen(1) + "grown=83886080 jobs='train RUNNING false 0 1 1'\n", "80 MiB more in use than at its start"},
 	} {
 		got, err := script(t, ".", "", c.lines+"conclude_storm")

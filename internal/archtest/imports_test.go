@@ -81,12 +81,12 @@ func Direction(pkgs []Package) []string {
 var coreLevel = map[string]int{
 	"errkind": 0, "digest": 0, "prng": 0, "invariant": 1, "quantity": 2, "alarm": 3, "outbox": 4, "filing": 5, "bitset": 3,
 	"health": 3, "dirty": 3, "ranking": 3, "tally": 3, "mig": 3, "civil": 3, "trp": 3, "joint": 4, "job": 4, "reclaim": 5,
-	"forecast": 4, "ends": 5, "federation/flow": 5, "protocol": 6, "airlock": 6, "status": 7, "timeline": 7, "score": 7, "market/trust": 8,
-	"market/clearing": 7, "gang": 7, "federation/loan": 7, "policy": 8, "atomizer": 8, "capture": 7, "departure": 8,
-	"foresight": 8, "actor": 8, "federation/search": 8, "federation/visits": 9, "gate/jobs": 8, "gate/queues": 8, "gate/names": 8,
-	"gate/stock": 9, "federation/drain": 9, "federation/homes": 10, "market": 9, "home": 9, "home/view": 10, "backfill": 10,
-	"federation/floor": 10, "federation/lend": 11, "federation/borrow": 11, "federation/seek": 11, "gate": 12, "zone": 12, "node": 12,
-	"arrangement": 13,
+	"supply": 5, "pilot": 6, "forecast": 4, "ends": 5, "federation/flow": 5, "protocol": 6, "airlock": 6, "status": 7, "timeline": 7,
+	"score": 7, "market/trust": 8, "market/clearing": 7, "gang": 7, "federation/loan": 7, "policy": 8, "atomizer": 8, "capture": 7,
+	"departure": 8, "foresight": 8, "actor": 8, "federation/search": 8, "federation/visits": 9, "gate/jobs": 8, "gate/queues": 8,
+	"gate/names": 8, "gate/stock": 9, "federation/drain": 9, "federation/homes": 10, "market": 9, "home": 9, "home/view": 10,
+	"backfill": 10, "federation/floor": 10, "federation/lend": 11, "federation/borrow": 11, "federation/seek": 11,
+	"gate": 12, "zone": 12, "node": 12, "arrangement": 13,
 }
 
 // CoreLevels finds imports inside the core that point up or sideways between packages of one level.
@@ -259,9 +259,9 @@ type Forbidden struct {
 }
 
 // Kubernetes are the folders that may import its client. What is there is behind the build tag of that name, and the kinds among them are
-// the operator's: no daemon is configured with one.
+// the operator's, but that of provider: a head is configured with it.
 var Kubernetes = []string{"internal/edge/executor/kubernetes", "internal/edge/inventory/kubernetes", "internal/face/operator",
-	"internal/lab/live/kubernetes", "test/kube"}
+	"internal/lab/live/kubernetes", "internal/edge/provider/kubernetes", "test/kube"}
 
 // forbidden imports that the order of wings does not already exclude.
 var forbidden = []Forbidden{

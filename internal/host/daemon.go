@@ -81,13 +81,16 @@ func newDaemon(o Options) *daemon {
 	}
 	d.clock.Source = o.Now
 	d.clock.Now() // it starts
-	d.observer = observe.New(observe.Options{Log: o.Log, HistoryFor: o.HistoryFor})
+	d.observer = observe.New(observe.Options{Log: o.Log})
 	d.inbox = inbox.New(func(l inbox.Lane, dropped uint64) {
 		o.Log.Warn("the daemon gets more messages than it can take, and drops the newest; what they said is said again",
 			"from", l.String(), "waiting", l.Room(), "dropped so far", dropped)
 	})
 	for l := range inbox.Lanes {
 		d.observer.Inbox(l.String(), func() (int, uint64) { waiting, dropped := d.inbox.Load(); return waiting[l], dropped[l] })
+	}
+	if o.Lenders != nil {
+		d.observer.Lent(o.Lenders.Providers)
 	}
 	d.trouble = trouble.New(d.nodes, d.inbox, d.observer, o.Log)
 	d.space = space.New(o.DataDir, d.trouble, o.Log)
@@ -196,14 +199,14 @@ func (d *daemon) begin(ctx context.Context, files Files, past *recovery.State) e
 		Space:  d.space,
 		Fabric: o.Fabric, Executor: d.executor, Archivist: d.archivist, Calls: d.calls, Agents: d.agents, Machine: d.machine,
 		Views: d.views, Watches: d.watches, Workdirs: d.workdirs,
-		Gather: d.gather,
+		Gather: d.gather, Lenders: o.Lenders,
 	})
 	if err := d.loop.Recover(); err != nil {
 		return err
 	}
 	d.space.Hold()
 	d.workdirs.Sweep()
-	d.loop.First(slices.Concat(d.machine.Held(), d.machine.Stock(dealt, found), d.away()))
+	d.loop.First(slices.Concat(d.machine.Held(), d.machine.Stock(dealt, found), d.away(), d.lent()))
 	return nil
 }
 
@@ -218,6 +221,34 @@ func (d *daemon) away() []protocol.Message {
 		}
 	}
 	return all
+}
+
+// lent are the slices that pilots may bring: for the gate, which judges a job by them as by those of a machine that is away and called as
+// the pool, and for zones, which give up no job that would fit them.
+func (d *daemon) lent() (all []protocol.Message) {
+	if d.opts.Lenders == nil {
+		return nil
+	}
+	for _, p := range d.opts.Lenders.Pools() {
+		stock := &protocol.Stock{}
+		for i := range p.Slices {
+			s := &p.Slices[i]
+			stock.Slices = append(stock.Slices, protocol.Slice{ID: job.SliceID(fmt.Sprintf("%s/%d", p.Name, i)), Model: s.Model,
+				Profile: s.Profile, Capacity: s.Capacity, Speed: s.Speed})
+		}
+		all = append(all, protocol.Message{Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Node, ID: p.Name},
+			To: protocol.Address{Role: protocol.Gate}, Body: stock})
+		for i := range d.set.Zones {
+			all = append(all, protocol.Message{Kind: protocol.Inventory, From: lender(p.Name),
+				To: protocol.Address{Role: protocol.Zone, ID: string(d.set.Zones[i].ID)}, Body: stock})
+		}
+	}
+	return all
+}
+
+// lender is a pool's driver.
+func lender(pool string) protocol.Address {
+	return protocol.Address{Role: protocol.Provider, ID: pool}
 }
 
 // deliver takes a message for an actor of this process.

@@ -152,6 +152,7 @@ func (n *toyNode) Strain(quantity.Instant) status.Strain                        
 func (n *toyNode) Airlock(quantity.Instant) status.Airlock                         { return status.Airlock{} }
 func (n *toyNode) AirlockSteps(job.ID, job.Generation) (none []status.AirlockStep) { return none }
 func (n *toyNode) Reclaims(quantity.Instant) (none status.Reclaims)                { return none }
+func (n *toyNode) HostWaits(uint64) (none []status.HostWait)                       { return none }
 func (n *toyNode) Cuts(quantity.Instant, protocol.Reservation) ([]status.Cut, error) {
 	return nil, nil
 }

@@ -8,8 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/host/inbox"
+	"sluice.dev/sluice/internal/host/pages"
 )
 
 // Monitor is what programs ask of a daemon that watch over it.
@@ -22,11 +24,16 @@ type Monitor struct {
 	// Ready answers 200 while something can be started, and 503 with the reason otherwise: what keeps the daemon from working, or why each
 	// slice is closed.
 	Ready http.Handler
+	// HostWaits lists the latest waits that are over, of workloads outside Sluice for what subjobs of this machine had: of each node those
+	// with numbers above after's.
+	HostWaits func(ctx context.Context, after map[job.NodeID]uint64) ([]status.HostWait, error)
 }
 
 // Monitor answers for the daemon. It is asked for once.
 func (h *Host) Monitor() Monitor {
-	return Monitor{Metrics: h.daemon.observer.Metrics(), Health: probe(h.daemon.stops), Ready: h.ready()}
+	return Monitor{
+		Metrics: h.daemon.observer.Metrics(), Health: probe(h.daemon.stops), Ready: h.ready(), HostWaits: pages.HostWaits(h.Pages),
+	}
 }
 
 // ready is Monitor.Ready. Anybody may ask, so the slices are looked at no more than once in readyTime.

@@ -57,8 +57,12 @@ type Host struct {
 	watching
 	// Departed is for machines that have left the cluster.
 	Departed Departed
-	daemon   *daemon
-	closed   sync.Once
+	// Lent is for machines that are lent by host schedulers.
+	Lent Lent
+	// Left is what subjobs on other machines leave.
+	Left   Left
+	daemon *daemon
+	closed sync.Once
 }
 
 // Open takes the data directory, recovers the actors from the journal, matches it with what still runs on this machine and
@@ -93,6 +97,8 @@ func open(ctx context.Context, o Options, joined bool) (*Host, error) {
 	return &Host{
 		Sender:   sender,
 		Departed: Departed{d, sender},
+		Lent:     Lent{d},
+		Left:     Left{d.gather},
 		Pages:    p,
 		Reader:   logs.New(files, elsewhere, pages.Whole{Pages: p}, d.watches, d.inbox),
 		API:      agents.NewAPI(d.agents, p, d.inbox),

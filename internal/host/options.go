@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/supply"
 	"sluice.dev/sluice/internal/edge/archive"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/fabric"
@@ -22,6 +23,7 @@ import (
 	"sluice.dev/sluice/internal/edge/tape"
 	"sluice.dev/sluice/internal/host/gather"
 	"sluice.dev/sluice/internal/host/logs"
+	"sluice.dev/sluice/internal/host/loop"
 	"sluice.dev/sluice/internal/host/nodes"
 	"sluice.dev/sluice/internal/host/requests"
 	"sluice.dev/sluice/internal/host/snapshots"
@@ -37,6 +39,15 @@ type Files interface {
 
 // Gathers are Files that also keep what subjobs on other machines left: those of a cluster's head.
 type Gathers interface{ Gathered() gather.Store }
+
+// Lenders are pools of pilots: machines that host schedulers lend (host/pilots). Their methods are safe for concurrent use.
+type Lenders interface {
+	loop.Lenders
+	// Pools are all of them, as they are configured.
+	Pools() []supply.Pool
+	// Providers are how they stand.
+	Providers() []status.Provider
+}
 
 // Env is what the host gives an executor.
 type Env struct {
@@ -84,7 +95,9 @@ type Options struct {
 	Fabric fabric.Fabric
 	// Elsewhere are the machines that have joined; nil: none may. They are reached by Fabric.
 	Elsewhere nodes.Elsewhere
-	Log       *slog.Logger
+	// Lenders are the pools of machines that host schedulers lend; nil: there are none.
+	Lenders Lenders
+	Log     *slog.Logger
 
 	// SnapshotRecords and SnapshotBytes say when the journal is replaced by a snapshot: after so many records, or after an eighth
 	// of them beyond so many bytes. Default 100,000, or twice as many as the last snapshot has facts, and 64 MiB.
@@ -97,8 +110,6 @@ type Options struct {
 	// 1,000,000.
 	Retain       time.Duration
 	MostArchived int64
-	// HistoryFor is how far back charts may look. Default 24 h.
-	HistoryFor time.Duration
 
 	// About is what the host can't know of the daemon: the build's version and commit, the mechanism and policy, where the API listens,
 	// whether only one user is served.
@@ -139,6 +150,5 @@ func (o *Options) check() error {
 	}
 	o.Retain = cmp.Or(o.Retain, 168*time.Hour)
 	o.MostArchived = cmp.Or(o.MostArchived, 1_000_000)
-	o.HistoryFor = cmp.Or(o.HistoryFor, 24*time.Hour)
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -20,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/edge/executor/executortest"
+	"sluice.dev/sluice/test/witness"
 )
 
 const (
@@ -33,8 +33,8 @@ const (
 
 func TestMain(m *testing.M) {
 	switch {
-	case os.Getenv(workerVariable) != "":
-		work(os.Getenv(workerVariable))
+	case os.Getenv(witness.WorkerVariable) != "":
+		witness.Work(os.Getenv(witness.WorkerVariable))
 		return
 	case os.Getenv(insideVariable) != "":
 		os.Exit(inside(os.Getenv(insideVariable)))
@@ -167,12 +167,6 @@ func build(dir string) error {
 	return nil
 }
 
-// tally counts strikes of a kind.
-type tally struct {
-	strikes, leased int
-	took            time.Duration
-}
-
 // strikes strikes a cluster, waits until all jobs are over, and judges what is left.
 func strikes(t *testing.T, dir string, seed uint64, list []strike) {
 	began := time.Now()
@@ -192,7 +186,7 @@ func strikes(t *testing.T, dir string, seed uint64, list []strike) {
 		t.Fatal(err)
 	}
 	var least, most time.Duration
-	if err := c.until("the machines' clocks are wrong", 20*time.Second, func() (err error) {
+	if err := witness.Until("the machines' clocks are wrong", 20*time.Second, func() (err error) {
 		if least, most, err = c.clocks(); err == nil && most-least < 9*time.Second {
 			err = fmt.Errorf("the head measures %v to %v", least, most)
 		}
@@ -205,9 +199,9 @@ func strikes(t *testing.T, dir string, seed uint64, list []strike) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	submitted := make(chan error, 1)
-	go func() { submitted <- c.submit(ctx) }()
+	go func() { submitted <- c.client.Submit(ctx) }()
 
-	tallies := map[string]*tally{}
+	tallies := witness.Tallies{}
 	for i, s := range list {
 		c.strike(t, i+1, s, tallies, began)
 	}
@@ -220,12 +214,12 @@ func strikes(t *testing.T, dir string, seed uint64, list []strike) {
 }
 
 // strike strikes once, when what it hits is well, and prints a line.
-func (c *world) strike(t *testing.T, n int, s strike, tallies map[string]*tally, began time.Time) {
+func (c *world) strike(t *testing.T, n int, s strike, tallies witness.Tallies, began time.Time) {
 	m, leased := c.machines[s.target], false
-	if err := c.until("it can be struck again", time.Minute, func() error { return c.ready(m) }); err != nil {
+	if err := witness.Until("it can be struck again", time.Minute, func() error { return c.ready(m) }); err != nil {
 		t.Errorf("%s: %v", m.name, err)
 	}
-	_ = c.until("a lease runs on it", 10*time.Second, func() error { // if none does that is counted
+	_ = witness.Until("a lease runs on it", 10*time.Second, func() error { // if none does that is counted
 		if leased = c.leased(m); !leased {
 			return errors.New("none does")
 		}
@@ -237,7 +231,7 @@ func (c *world) strike(t *testing.T, n int, s strike, tallies map[string]*tally,
 	if err != nil {
 		t.Errorf("%s at %s: %v", s.kind.name, m.name, err)
 	}
-	if err := c.until("the head answers", time.Minute, func() error { _, err := c.nodes(); return err }); err != nil {
+	if err := witness.Until("the head answers", time.Minute, func() error { _, err := c.nodes(); return err }); err != nil {
 		t.Error(err)
 	}
 	for _, at := range c.machines {
@@ -250,15 +244,7 @@ func (c *world) strike(t *testing.T, n int, s strike, tallies map[string]*tally,
 			t.Errorf("after %s at %s %s", s.kind.name, m.name, how)
 		}
 	}
-	y := tallies[s.kind.name]
-	if y == nil {
-		y = &tally{}
-		tallies[s.kind.name] = y
-	}
-	if y.strikes++; leased {
-		y.leased++
-	}
-	y.took += took
+	tallies.Note(s.kind.name, leased, took)
 	fmt.Printf("%4d  %4.0f s  %-16s  %-4s  for %4.1f s  leased %-5v  %s\n", n, struck.Sub(began).Seconds(), s.kind.name, m.name,
 		took.Seconds(), leased, said)
 }
@@ -273,11 +259,11 @@ func (c *world) leased(m *machine) bool {
 
 // settle waits until all is well again and every job is over.
 func (c *world) settle(t *testing.T) {
-	if err := c.until("all machines are ready", time.Minute, c.allReady); err != nil {
+	if err := witness.Until("all machines are ready", time.Minute, c.allReady); err != nil {
 		t.Error(err)
 	}
-	err := c.until("all jobs are over", 4*time.Minute, func() error {
-		list, err := c.unfinished()
+	err := witness.Until("all jobs are over", 4*time.Minute, func() error {
+		list, err := c.client.Unfinished()
 		if err == nil && len(list) > 0 {
 			err = errors.New(strings.Join(list, "; "))
 		}
@@ -289,41 +275,35 @@ func (c *world) settle(t *testing.T) {
 }
 
 // tell judges the histories of all jobs and prints the table.
-func (c *world) tell(t *testing.T, tallies map[string]*tally, began time.Time) {
-	var sum history
+func (c *world) tell(t *testing.T, tallies witness.Tallies, began time.Time) {
+	jobs := c.client.Jobs()
+	var sum witness.History
 	joined, units := int64(0), map[string]int64{}
-	for _, job := range c.jobs {
-		h := c.history(job)
-		sum.units += h.units
-		sum.duplicates += h.duplicates
-		sum.lost += h.lost
-		sum.redone += h.redone
-		for where, n := range h.machine {
+	for _, job := range jobs {
+		h := c.client.History(job)
+		sum.Units += h.Units
+		sum.Duplicates += h.Duplicates
+		sum.Lost += h.Lost
+		sum.Redone += h.Redone
+		for where, n := range h.Machine {
 			if units[where] += n; where != c.machines[0].name {
 				joined += n
 			}
 		}
-		for _, w := range h.wrong {
+		for _, w := range h.Wrong {
 			t.Error(w)
 		}
 	}
-	var all tally
-	fmt.Printf("\n%-16s  %7s  %11s  %7s\n", "strike", "strikes", "on a lease", "seconds")
-	for _, name := range slices.Sorted(maps.Keys(tallies)) {
-		y := tallies[name]
-		fmt.Printf("%-16s  %7d  %11d  %7.0f\n", name, y.strikes, y.leased, y.took.Seconds())
-		all.strikes, all.leased, all.took = all.strikes+y.strikes, all.leased+y.leased, all.took+y.took
-	}
-	fmt.Printf("%-16s  %7d  %11d  %7.0f\n\n", "all", all.strikes, all.leased, all.took.Seconds())
+	all := tallies.Print()
 	fmt.Printf("cluster: %d jobs with %d units, %d of them on joined machines, %d done again; duplicates %d, lost %d; %.0f s\n",
-		len(c.jobs), sum.units, joined, sum.redone, sum.duplicates, sum.lost, time.Since(began).Seconds())
+		len(jobs), sum.Units, joined, sum.Redone, sum.Duplicates, sum.Lost, time.Since(began).Seconds())
 	fmt.Printf("cluster: units by machine: %v\n", units)
-	if 2*joined < sum.units || sum.units == 0 {
-		t.Errorf("%d of %d units were done on joined machines: the run has not shown what it is for", joined, sum.units)
+	if 2*joined < sum.Units || sum.Units == 0 {
+		t.Errorf("%d of %d units were done on joined machines: the run has not shown what it is for", joined, sum.Units)
 	}
-	if 2*all.leased < all.strikes {
-		t.Errorf("%d of %d strikes fell while a lease ran on what they struck: the run has not shown what it is for", all.leased,
-			all.strikes)
+	if 2*all.Leased < all.Strikes {
+		t.Errorf("%d of %d strikes fell while a lease ran on what they struck: the run has not shown what it is for", all.Leased,
+			all.Strikes)
 	}
 }
 

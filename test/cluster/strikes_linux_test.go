@@ -7,9 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
+
+	"sluice.dev/sluice/test/witness"
 )
 
 // lasting is how long what is stopped stays so at least: longer than most leases of these jobs, and than a link may be silent.
@@ -63,19 +63,7 @@ func kinds() []kind {
 
 // only are the kinds with these names, separated by commas; if there are none, all.
 func only(names string) ([]kind, error) {
-	list := kinds()
-	if names == "" {
-		return list, nil
-	}
-	var some []kind
-	for _, name := range strings.Split(names, ",") {
-		i := slices.IndexFunc(list, func(k kind) bool { return k.name == strings.TrimSpace(name) })
-		if i < 0 {
-			return nil, fmt.Errorf("there are no strikes %q", name)
-		}
-		some = append(some, list[i])
-	}
-	return some, nil
+	return witness.Only(kinds(), func(k kind) string { return k.name }, names)
 }
 
 // draw is the strikes of a seed: each of these kinds as often as the others, in a random order.
@@ -140,13 +128,13 @@ func wiped(c *world, m *machine, _ strike) (string, error) {
 
 // again removes a machine, and has it join anew. Until it has joined its daemon may end where the head can't be reached or writes nothing.
 func (c *world) again(m *machine) error {
-	if _, err := c.insist("nodes", "remove", m.name, "--yes"); err != nil {
+	if _, err := c.client.Insist("nodes", "remove", m.name, "--yes"); err != nil {
 		return err
 	}
 	if err := c.join(m); err != nil {
 		return err
 	}
-	return c.until("it has joined again", time.Minute, func() error { return c.ready(m) })
+	return witness.Until("it has joined again", time.Minute, func() error { return c.ready(m) })
 }
 
 // restored: the machine's data becomes what it was some leases ago, as after a backup was put back. It must be refused; then it is removed,
@@ -158,7 +146,7 @@ func restored(c *world, m *machine, s strike) (string, error) {
 		return "", fmt.Errorf("copying: %w: %s", err, out)
 	}
 	defer func() { _ = os.RemoveAll(old) }()
-	if err := errors.Join(m.on(), m.start(), c.until("it runs again", time.Minute, func() error { return c.ready(m) })); err != nil {
+	if err := errors.Join(m.on(), m.start(), witness.Until("it runs again", time.Minute, func() error { return c.ready(m) })); err != nil {
 		return "", err
 	}
 	time.Sleep(lasting + s.short)
@@ -172,7 +160,7 @@ func restored(c *world, m *machine, s strike) (string, error) {
 	if err := errors.Join(m.on(), m.start()); err != nil {
 		return "", err
 	}
-	why := c.until("it is ready with old data", 20*time.Second, func() error { return c.ready(m) })
+	why := witness.Until("it is ready with old data", 20*time.Second, func() error { return c.ready(m) })
 	if why == nil {
 		return "", errors.New("it goes on with its old data")
 	}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,6 +82,29 @@ func TestMachinesThatJoinDoTheWork(t *testing.T) {
 		})
 		m.fails(1, []string{"its head, which it calls at " + c.at, "answers for jobs"}, "jobs")
 		says(t, m.must("slices"), "gpu0")
+	}
+}
+
+// TestWhatIsWaitedForIsAtTheHead: once `sluice wait` says that a job is over, a plain listing shows all that it left, whoever ran it.
+func TestWhatIsWaitedForIsAtTheHead(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.takeIn("m1")
+	for i := range 3 {
+		name := fmt.Sprintf("counts-%d", i)
+		c.submit(spec(name, "items: {total: 40, perItem: 10ms, parallelism: 3}", each("sleep 0.01")))
+		c.must("wait", name)
+		units := int64(0)
+		for _, folder := range matching(t, c.data, "output/"+name+"/[0-9]*") {
+			var from, to int64
+			if _, err := fmt.Sscanf(filepath.Base(folder), "%d-%d", &from, &to); err != nil {
+				t.Fatalf("%s: %v", folder, err)
+			}
+			units += to - from
+		}
+		if units != 40 {
+			t.Errorf("of %s the folders of %d units are there, want 40", name, units)
+		}
 	}
 }
 

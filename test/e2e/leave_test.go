@@ -101,6 +101,52 @@ func TestAMachineIsToldToEnd(t *testing.T) {
 	c.once("counts", 600)
 }
 
+// TestAMachineWithoutItsHead goes on while that is back in time. Else what runs yields, and it leaves within its grace; what is committed
+// is at the head when that is back, and what the machine kept is handed over if it starts again while its claims are current.
+func TestAMachineWithoutItsHead(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	const ownerless, grace = 15 * time.Second, 8 * time.Second
+	m := c.leaving("p1", 0, "--ownerless", ownerless.String(), "--grace", grace.String(), "--hand-over", "4s")
+	c.submit(spec("counts", "items: {total: 3000, perItem: 50ms, parallelism: 3}", each("sleep 0.05")))
+	c.running("counts", 3)
+	c.kill()
+	c.start()
+	c.until("it is linked again", func() bool { return c.node("p1").State == "ready" })
+	c.until("something is committed", func() bool { return c.job("counts").Progress > 0 })
+	c.running("counts", 3)
+	if strings.Contains(m.log.String(), "nothing was heard of its head") {
+		t.Fatalf("it leaves though its head was back in time: %s", m.log)
+	}
+	before := c.job("counts").Progress
+	died := time.Now()
+	c.kill()
+	select {
+	case <-m.ended:
+	case <-time.After(patience):
+		t.Fatalf("it stays without its head: %s", m.log)
+	}
+	if took := time.Since(died); took < ownerless-time.Second {
+		t.Errorf("it left %v after its head had died, and may wait for %v", took, ownerless)
+	}
+	if !m.cmd.ProcessState.Success() {
+		t.Errorf("it does not end well: %s", m.log)
+	}
+	says(t, m.log.String(), "nothing was heard of its head for 1", "this machine leaves its cluster")
+	c.start()
+	if after := c.job("counts").Progress; after < before {
+		t.Errorf("%d were committed, and %d are", before, after)
+	}
+	m.start()
+	c.until("it is linked again", func() bool { return c.node("p1").State == "ready" })
+	c.takeIn("m1")
+	c.done("counts")
+	c.once("counts", 3000)
+	c.whole("counts", "p1")
+	m.end(syscall.SIGTERM)
+	well(t, m)
+}
+
 // TestAMachineIsTakenAway: its daemon and all that it runs are killed. The head removes it by itself, once its time is over, or, where that
 // is not known, it was silent for long enough, though the head itself was killed meanwhile; what it had not handed over is done elsewhere.
 func TestAMachineIsTakenAway(t *testing.T) {

@@ -109,6 +109,13 @@ func olderFormats() []olderData {
 			},
 			chain: 143, cancel: []job.ID{"paused"},
 		},
+		{ // the last whose divisible jobs all declare a time
+			dir: "testdata/format-10", format: "sluice data 10", written: time.Date(2026, 11, 30, 18, 51, 36, 0, time.UTC), jobs: 9,
+			want: map[job.ID]job.State{
+				"done": job.Finished, "d3": job.Finished, "failed": job.Failed, "cancelled": job.Cancelled, "paused": job.Paused,
+			},
+			chain: 133, cancel: []job.ID{"paused"},
+		},
 	}
 }
 

@@ -138,6 +138,9 @@ func drawJob(rt *rapid.T, i int) arrival {
 		s.Grid = rapid.Int64Range(1, 30).Draw(rt, "grid")
 		s.TauMin = time.Duration(rapid.IntRange(0, 120).Draw(rt, "tau")) * time.Second
 		s.Continue = rapid.Bool().Draw(rt, "continue")
+		if rapid.IntRange(0, 3).Draw(rt, "untimed") == 0 {
+			s.PerUnit = 0
+		}
 		if kind == job.Items {
 			s.Parallelism = rapid.IntRange(1, 9).Draw(rt, "parallelism")
 		}

@@ -220,7 +220,11 @@ func truly(slices []protocol.Slice) sim.Model {
 					speed = s.Speed
 				}
 			}
-			b.PerUnit = m.Body.(*protocol.Work).Spec.PerUnit * 1000 / time.Duration(speed)
+			unit := m.Body.(*protocol.Work).Spec.PerUnit
+			if unit == 0 { // nothing is declared
+				unit = 700 * time.Millisecond
+			}
+			b.PerUnit = unit * 1000 / time.Duration(speed)
 		}
 		return b
 	}

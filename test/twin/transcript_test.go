@@ -150,6 +150,7 @@ var messageNames = map[uint8]string{
 	uint8(protocol.ZoneDigest): "ZoneDigest",
 	uint8(protocol.Lenders):    "Lenders", uint8(protocol.Borrow): "Borrow", uint8(protocol.Lent): "Lent",
 	uint8(protocol.Visiting): "Visiting", uint8(protocol.Parting): "Parting", uint8(protocol.Winning): "Winning",
+	uint8(protocol.Sighted): "Sighted", uint8(protocol.Ordered): "Ordered",
 	uint8(protocol.Attend): "Attend", uint8(protocol.Announce): "Announce", uint8(protocol.Answer): "Answer", uint8(protocol.Told): "Told",
 }
 

@@ -291,7 +291,7 @@ func TestZonesAreKept(t *testing.T) {
 		}
 	})
 	format, err := os.ReadFile(filepath.Join(l.dir, "FORMAT"))
-	if err != nil || strings.TrimSpace(string(format)) == "sluice data 10" {
+	if err != nil || strings.TrimSpace(string(format)) == "sluice data 11" {
 		t.Errorf("the directory says %q, which an older build would open: %v", format, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sluice.dev/sluice/internal/edge/executor/shim/adapter"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 	"sluice.dev/sluice/internal/edge/survival/all"
@@ -26,7 +27,7 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case supervisor.Await, supervisor.Supervise, supervisor.Probe:
+		case supervisor.Await, supervisor.Supervise, supervisor.Probe, adapter.Verb:
 			os.Exit(supervisor.Main(os.Args[1:]))
 		case watch.Verb:
 			os.Exit(watch.Main(os.Args[2:], all.Detect))

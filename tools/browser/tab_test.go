@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/browser"
@@ -64,11 +65,16 @@ type tab struct {
 	requests []string
 }
 
+// patience is how long a tab may live: one that hangs says where, before the whole test is out of time.
+const patience = 8 * time.Minute
+
 // open opens an address in a new tab. What it asks for is written down; saved files go to a folder of the test.
 func open(t *testing.T, from context.Context, address string) *tab {
 	t.Helper()
 	ctx, end := chromedp.NewContext(from)
 	t.Cleanup(end)
+	ctx, expire := context.WithTimeout(ctx, patience)
+	t.Cleanup(expire)
 	b := &tab{T: t, ctx: ctx, downloads: t.TempDir(), saved: make(chan browser.EventDownloadProgress, 100)}
 	b.must(chromedp.Do(ctx))
 	b.must(chromedp.Listen(ctx, func(event any) {
@@ -131,7 +137,9 @@ func (b *tab) must(err error) {
 func (b *tab) eval(expression string) string {
 	b.Helper()
 	got, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](expression, chromedp.EvalAwaitPromise))
-	b.must(err)
+	if err != nil {
+		b.Fatalf("%v, of %s", err, expression)
+	}
 	return got
 }
 
@@ -202,11 +210,12 @@ func (b *tab) save(id string) string {
 	return string(content)
 }
 
-// alone waits until no worker lives in the browser: one that is ended goes a little later.
+// alone waits until no worker lives in the browser: one that is ended goes a little later. It waits by the clock: a browser may draw no
+// frame of a page in which nothing changes.
 func (b *tab) alone() {
 	b.Helper()
 	for b.workers() > 0 {
-		b.eval("new Promise(done => requestAnimationFrame(() => done('')))")
+		b.eval("new Promise(done => setTimeout(() => done(''), 20))")
 	}
 }
 

@@ -612,7 +612,9 @@ type StoreSettings struct {
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	Spec []byte `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
 	// Whose objects are the cluster's, where several share the store.
-	Owner         string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	// The head goes by a result that says that its subjob left nothing, and looks for no name of it in the store.
+	TakesNothing  bool `protobuf:"varint,4,opt,name=takes_nothing,json=takesNothing,proto3" json:"takes_nothing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -666,6 +668,13 @@ func (x *StoreSettings) GetOwner() string {
 		return x.Owner
 	}
 	return ""
+}
+
+func (x *StoreSettings) GetTakesNothing() bool {
+	if x != nil {
+		return x.TakesNothing
+	}
+	return false
 }
 
 // Frame is what travels on a link at once. An empty one is ignored.
@@ -918,11 +927,12 @@ const file_sluice_v1alpha1_cluster_proto_rawDesc = "" +
 	"\x06speaks\x18\x0e \x01(\v2\x17.sluice.v1alpha1.SpeaksR\x06speaks\x12,\n" +
 	"\x03now\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\x03now\"\x0e\n" +
 	"\fLeaveRequest\"\x0f\n" +
-	"\rLeaveResponse\"M\n" +
+	"\rLeaveResponse\"r\n" +
 	"\rStoreSettings\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04spec\x18\x02 \x01(\fR\x04spec\x12\x14\n" +
-	"\x05owner\x18\x03 \x01(\tR\x05owner\"|\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner\x12#\n" +
+	"\rtakes_nothing\x18\x04 \x01(\bR\ftakesNothing\"|\n" +
 	"\x05Frame\x12,\n" +
 	"\x05hello\x18\x01 \x01(\v2\x16.sluice.v1alpha1.HelloR\x05hello\x12\x1a\n" +
 	"\bmessages\x18\x02 \x03(\fR\bmessages\x12)\n" +

@@ -355,7 +355,9 @@ type Job struct {
 	Hints []string `protobuf:"bytes,37,rep,name=hints,proto3" json:"hints,omitempty"`
 	// The user who has submitted it; empty: not known. Who may not read what the job writes is not told what reason and subjobs' details
 	// quote of it.
-	Owner         string `protobuf:"bytes,38,opt,name=owner,proto3" json:"owner,omitempty"`
+	Owner string `protobuf:"bytes,38,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Its job file gives no time of a unit and none is known yet: a first piece is measured, and until then nobody can say when it finishes.
+	Measuring     bool `protobuf:"varint,39,opt,name=measuring,proto3" json:"measuring,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -654,6 +656,13 @@ func (x *Job) GetOwner() string {
 		return x.Owner
 	}
 	return ""
+}
+
+func (x *Job) GetMeasuring() bool {
+	if x != nil {
+		return x.Measuring
+	}
+	return false
 }
 
 // Trust is what declared against observed has shown, of a job or of the jobs of a queue.
@@ -1950,7 +1959,7 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x19sluice/v1alpha1/job.proto\x12\x0fsluice.v1alpha1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dsluice/v1alpha1/airlock.proto\"+\n" +
 	"\x05Range\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\x03R\x02to\"\xf5\f\n" +
+	"\x02to\x18\x02 \x01(\x03R\x02to\"\x93\r\n" +
 	"\x03Job\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\x12-\n" +
@@ -1996,7 +2005,8 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"generation\x12\x16\n" +
 	"\x06slices\x18$ \x03(\tR\x06slices\x12\x14\n" +
 	"\x05hints\x18% \x03(\tR\x05hints\x12\x14\n" +
-	"\x05owner\x18& \x01(\tR\x05owner\"K\n" +
+	"\x05owner\x18& \x01(\tR\x05owner\x12\x1c\n" +
+	"\tmeasuring\x18' \x01(\bR\tmeasuring\"K\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\t\n" +
 	"\x05ITEMS\x10\x01\x12\t\n" +

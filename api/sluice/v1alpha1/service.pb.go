@@ -2672,7 +2672,9 @@ type ReadOutputRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Empty: all committed subjobs.
-	Subjob        string `protobuf:"bytes,2,opt,name=subjob,proto3" json:"subjob,omitempty"`
+	Subjob string `protobuf:"bytes,2,opt,name=subjob,proto3" json:"subjob,omitempty"`
+	// Only files whose path below their folder is this, or is of this pattern: * is any text without /, ? any sign of it. Empty: all.
+	File          string `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2717,6 +2719,13 @@ func (x *ReadOutputRequest) GetName() string {
 func (x *ReadOutputRequest) GetSubjob() string {
 	if x != nil {
 		return x.Subjob
+	}
+	return ""
+}
+
+func (x *ReadOutputRequest) GetFile() string {
+	if x != nil {
+		return x.File
 	}
 	return ""
 }
@@ -3408,10 +3417,11 @@ const file_sluice_v1alpha1_service_proto_rawDesc = "" +
 	"\x12ListOutputsRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"H\n" +
 	"\x13ListOutputsResponse\x121\n" +
-	"\aoutputs\x18\x01 \x03(\v2\x17.sluice.v1alpha1.OutputR\aoutputs\"?\n" +
+	"\aoutputs\x18\x01 \x03(\v2\x17.sluice.v1alpha1.OutputR\aoutputs\"S\n" +
 	"\x11ReadOutputRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06subjob\x18\x02 \x01(\tR\x06subjob\"h\n" +
+	"\x06subjob\x18\x02 \x01(\tR\x06subjob\x12\x12\n" +
+	"\x04file\x18\x03 \x01(\tR\x04file\"h\n" +
 	"\x12ReadOutputResponse\x12\x16\n" +
 	"\x06subjob\x18\x01 \x01(\tR\x06subjob\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\tR\x04path\x12\x12\n" +

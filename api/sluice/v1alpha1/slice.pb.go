@@ -376,7 +376,7 @@ type Wish struct {
 	Since *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
 	// kept (a place is kept for it), pending (not searched for yet), room-free (nothing has to stop), no-room, backing-off (places were not
 	// used), in-turn (others like it go first), sharing (its devices are in another's place), blocked (what it wants is not known yet),
-	// not-offered, or limit (too many places are kept).
+	// not-offered, limit (too many places are kept), or preempting (the cluster's scheduler makes room for it by itself).
 	State string `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
 	// The reason, in a sentence.
 	Why string `protobuf:"bytes,7,opt,name=why,proto3" json:"why,omitempty"`

@@ -93,6 +93,8 @@ type Node interface {
 	AirlockSteps(id job.ID, g job.Generation) []status.AirlockStep
 	// Reclaims is who waits for devices that its subjobs use, and what it decided for them of late.
 	Reclaims(now quantity.Instant) status.Reclaims
+	// HostWaits are the latest waits of such that are over, with numbers above after, in order.
+	HostWaits(after uint64) []status.HostWait
 }
 
 // Departing is a node whose machine may be gone for good at a known time.
@@ -240,6 +242,8 @@ func Name(a protocol.Address) string {
 		return "the agent of job " + a.ID
 	case protocol.Archive:
 		return "the archive"
+	case protocol.Provider:
+		return "provider " + a.ID
 	}
 	return "nobody"
 }

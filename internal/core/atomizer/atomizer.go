@@ -14,7 +14,7 @@ import (
 func Fit(v *View, w Window) (Piece, Refusal) {
 	w.Speed = v.speed(w.Speed)
 	switch {
-	case v.Continues.Empty() && v.Running >= v.Spec.Parallelism:
+	case v.Continues.Empty() && v.Running >= v.Parallelism(), !v.Continues.Empty() && v.Measures():
 		return Piece{}, Refusal{Why: AtParallelism}
 	case w.Speed == 0:
 		return Piece{}, Refusal{Why: Barred}

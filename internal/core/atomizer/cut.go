@@ -18,12 +18,15 @@ func cut(v *View, w Window, free job.Range, limit int64) (Piece, Refusal) {
 	room := w.End.Sub(w.Start) - s.Launch.Grace
 	unit := v.unit(w.Speed)
 	safe, scale := v.Safe(), v.Scale()
+	useful := v.useful(free, w.Speed)
+	if v.Measures() {
+		limit = min(limit, useful)
+	}
 
 	reach := safe.Reach(free.From, w.Capacity[trp.Memory], limit, scale)
 	if reach <= free.From {
 		return Piece{}, Refusal{Why: Unsafe, Least: safe.LeastOver(free.From, free.From+1, scale)}
 	}
-	useful := v.useful(free, w.Speed)
 	if reach < limit && v.upTo(free, reach) < useful {
 		return Piece{}, Refusal{Why: Unsafe, Least: safe.LeastOver(free.From, reach+1, scale)}
 	}
@@ -107,9 +110,12 @@ func (v *View) lastCheckpoint(from, to int64) time.Duration {
 	return checkpoint
 }
 
-// useful is the first cut point of the free range at which a piece is useful: tau_min long, or all of it.
+// useful is the first cut point of the free range at which a piece is useful: tau_min long, or all of it; any where it measures.
 func (v *View) useful(free job.Range, speed int64) int64 {
-	units := max(1, quantity.MulDiv(int64(v.Spec.TauMin), 1, int64(v.unit(speed))))
+	units := int64(1)
+	if !v.Measures() {
+		units = max(1, quantity.MulDiv(int64(v.Spec.TauMin), 1, int64(v.unit(speed))))
+	}
 	if units >= free.Len() {
 		return free.To
 	}

@@ -59,6 +59,9 @@ func closer(a, b Refusal) Refusal {
 // slices of different speed end together (guided self-scheduling), but never less than leastShare's worth. Where bad units
 // were skipped it is no more than lay between two of them so far, since a longer piece would fail with all that it did.
 func (v *View) share(speed int64) int64 {
+	if v.Measures() {
+		return v.Spec.Grid
+	}
 	part := v.Spec.Total
 	if v.Spec.Parallelism > 1 {
 		part = quantity.MulDiv(v.Left(), 1, 2*int64(v.Spec.Parallelism))

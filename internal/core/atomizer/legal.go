@@ -37,7 +37,7 @@ func (v *View) Cut(r job.Range, run time.Duration) string {
 		return fmt.Sprintf("[%d,%d) is not on the grid of %d", r.From, r.To, s.Grid)
 	case r.Len() > limit || r.To > end:
 		return fmt.Sprintf("a unit near %d fails, and to find which at most %d are run at once up to %d", r.From, limit, end)
-	case run < s.TauMin && r.To != end && !suspect:
+	case run < s.TauMin && r.To != end && !suspect && !v.Measures():
 		return fmt.Sprintf("it works for %v, the least useful run is %v", run, s.TauMin)
 	}
 	return ""

@@ -104,7 +104,7 @@ func Impossible(spec *job.Spec, there *Kinds, longest time.Duration) (why, neare
 // tooLong looks at the least useful piece where it is hardest, and for the slice that would hold it. The window that a job needs is the
 // longest that any of its points needs on the slice that is best there.
 func tooLong(spec *job.Spec, all []kind, longest time.Duration) (why, nearest string) {
-	v := View{Spec: spec, Learned: &protocol.Learned{}, Resume: job.Token{Epoch: 1}}
+	v := judged(spec)
 	var horizon time.Duration
 	for _, from := range append(hardest(spec), crossing(&v, all)...) {
 		v.Committed = job.Ranges{}.Add(job.Range{From: 0, To: from})
@@ -135,6 +135,12 @@ func tooLong(spec *job.Spec, all []kind, longest time.Duration) (why, nearest st
 		return "", ""
 	}
 	return why, fmt.Sprintf("a horizon, and a maxWindow of its queue, of at least %v; or a smaller grid or tauMin", roundUp(horizon))
+}
+
+// judged is what is asked whether a job could ever run: with nothing learned of it. Where no time is declared any that holds its start will
+// do.
+func judged(spec *job.Spec) View {
+	return View{Spec: spec, Learned: &protocol.Learned{}, Resume: job.Token{Epoch: 1}, Hopeful: spec.Untimed()}
 }
 
 // roundUp is a time in milliseconds that is no shorter.
@@ -220,7 +226,7 @@ func Holds(spec *job.Spec, s *protocol.Slice) bool {
 
 // Fitting is how many slices could run some piece of the job, offered in windows of at most longest; of a rigid job, all of it on one.
 func Fitting(spec *job.Spec, there *Kinds, longest time.Duration) (n int) {
-	v := View{Spec: spec, Learned: &protocol.Learned{}, Resume: job.Token{Epoch: 1}}
+	v := judged(spec)
 	for _, k := range usable(spec, there.list) {
 		if fits(&v, &k, longest) {
 			n += k.count

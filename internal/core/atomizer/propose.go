@@ -27,7 +27,7 @@ const overlap = time.Millisecond
 //
 // Each is complete and safe. Two that share a unit of work overlap in time, so that plain interval scheduling never sells
 // it twice: a delayed one is moved towards the others as far as that takes. Rigid jobs, and those whose usual run
-// time fits no window (View.Hopeful), propose the one piece of Fit.
+// time fits no window (View.Hopeful), propose the one piece of Fit, as do those that measure.
 //
 // Ids are places in out, from 1 on: for all windows of one answer append to one slice. Nothing is allocated while out has
 // room.
@@ -39,7 +39,7 @@ func Propose(v *View, w Window, most int, now quantity.Instant, out []protocol.V
 	p := proposal{view: v, window: w, out: out, mine: len(out), most: len(out) + min(most, MostVariants), left: max(1, v.Left())}
 	p.urgency = score.Laxity(v.finish(w.Speed, now), v.Spec.Deadline)
 	p.add(first, w.Start, "")
-	if v.Spec.Kind == job.Rigid || v.Hopeful || most == 1 {
+	if v.Spec.Kind == job.Rigid || v.Hopeful || v.Measures() || most == 1 {
 		return p.out
 	}
 	p.options()

@@ -26,9 +26,9 @@ type View struct {
 	// Continues is the range of the running piece that this one would follow without a stop; empty otherwise. Neither
 	// restore nor checkpoint is paid then.
 	Continues job.Range
-	// Hopeful plans with the fastest run time ever observed, the declared one if there is none yet, and no margin: the last
-	// resort of a job whose usual run time no longer fits the longest window, since one slow run must not keep it out for
-	// ever. The piece is then the least useful one, and it gets the whole window.
+	// Hopeful plans with the fastest run time ever observed, the declared one if there is none yet (none at all where none is
+	// declared), and no margin: the last resort of a job whose usual run time no longer fits the longest window, since one slow
+	// run must not keep it out for ever. The piece is then the least useful one, and it gets the whole window.
 	Hopeful bool
 	// Option to run with, one of the job's own; nil for none.
 	Option *job.Option
@@ -95,6 +95,9 @@ const firstMargin = 1250
 // unit is the planned time of one unit on a slice of this speed: the learned quantile or the declared time, times the
 // margin. It is at least a nanosecond.
 func (v *View) unit(speed int64) time.Duration {
+	if v.Measures() && !v.Hopeful {
+		return v.stretched(Trial(v.Spec, v.Learned, speed))
+	}
 	rate, margin := v.Spec.PerUnit, int64(firstMargin)
 	if v.Learned.Rate > 0 {
 		rate, margin = v.Learned.Rate, 1000
@@ -106,6 +109,8 @@ func (v *View) unit(speed int64) time.Duration {
 		rate, margin = v.Spec.PerUnit, 1000
 		if len(v.Learned.Rates) > 0 {
 			rate = slices.Min(v.Learned.Rates)
+		} else if v.Spec.Untimed() {
+			rate = v.Learned.Rate
 		}
 	}
 	return max(1, time.Duration(quantity.MulDiv(int64(v.stretched(rate)), margin, speed)))
@@ -122,8 +127,36 @@ func (v *View) stretched(run time.Duration) time.Duration {
 // mostTime bounds run times, so that sums of a few stay within 63 bits: 146 years.
 const mostTime = time.Duration(math.MaxInt64 / 2)
 
+// firstTrial is how long a piece that measures may run at first, at speed 1; each that was too short is followed by one longerTrial times
+// as long.
+const firstTrial, longerTrial = time.Minute, 4
+
+// Trial is how long a piece that measures may run at a speed above 0, its start and checkpoint apart: time to be used if it must, and given
+// back if not. It is a guess, no less than what makes a run useful.
+func Trial(spec *job.Spec, l *protocol.Learned, speed int64) time.Duration {
+	most := max(firstTrial, spec.TauMin)
+	for range min(l.Trials, 32) {
+		most = min(mostTime, most*longerTrial)
+	}
+	return min(mostTime, time.Duration(quantity.MulDiv(int64(most), 1000, speed)))
+}
+
+// Measures reports whether the next piece is the one that tells how long a unit takes. It is the shortest there is, and runs alone.
+func (v *View) Measures() bool { return v.Learned.Measures(v.Spec) }
+
+// Parallelism is how many subjobs may run at once.
+func (v *View) Parallelism() int {
+	if v.Measures() {
+		return 1
+	}
+	return v.Spec.Parallelism
+}
+
 // RunTime is the planned time of n units at this speed, at most 146 years. The speed is above 0.
 func (v *View) RunTime(n, speed int64) time.Duration {
+	if v.Measures() {
+		n = min(n, 1) // a trial is of one length, however many units lie between two cut points
+	}
 	return min(mostTime, time.Duration(quantity.MulDiv(int64(v.unit(speed)), n, 1)))
 }
 
@@ -207,7 +240,16 @@ func RigidLength(spec *job.Spec, speed int64) time.Duration {
 
 // startup is what every start pays before its first unit: at its node, in its own process, and as a margin for a slow machine.
 func (v *View) startup() time.Duration {
-	return v.Prepare() + v.stretched(v.Spec.Startup) + v.startMargin()
+	return v.Prepare() + v.stretched(v.process()) + v.startMargin()
+}
+
+// process is how long a process takes to its first unit: as declared or, of a job that declares no time at all, no longer than its shortest
+// run.
+func (v *View) process() time.Duration {
+	if s := v.Spec; s.Startup > 0 || !s.Untimed() || v.Hopeful {
+		return s.Startup
+	}
+	return v.Learned.Start
 }
 
 // startMargin is what a start gets on top after pieces in a row that completed nothing: 1 s, 4 s, 16 s. The margin multiplies run

@@ -100,10 +100,13 @@ type Slice struct {
 	pending []*pending
 	// placed are the placements on it of the reserved jobs so far in this pass, of all of them when it is over.
 	placed []protocol.Gap
-	// node that it is of. surveyed is the time and surveyedClass the class that the last plan saw.
+	// node that it is of; nil: the slice was removed. surveyed is the time and surveyedClass the class that the last plan saw, and
+	// surveyedDoubt whether it was in doubt: a place that is kept there for the doubt's sake is to be looked at when that ends, though the
+	// slice may have no more time than then.
 	node          *node
 	surveyed      []protocol.Gap
 	surveyedClass *window.Class
+	surveyedDoubt bool
 }
 
 // Guest is a part of a gang that another zone is home to, or of one of our own that is too large for our slices alone (docs/adr/0045). It

@@ -36,9 +36,10 @@ func (s *Slice) takenBy(id job.ID) bool {
 	})
 }
 
-// taking says whether its home is taking a guest's place.
+// taking says whether its home is taking a guest's place, all of which is there still.
 func (j *Job) taking() bool {
-	return j.Guest != nil && j.rankBefore > 0 && slices.ContainsFunc(j.place.Slices, func(s *Slice) bool { return s.takenBy(j.Name()) })
+	return j.Guest != nil && j.rankBefore > 0 && !slices.ContainsFunc(j.place.Slices, (*Slice).removed) &&
+		slices.ContainsFunc(j.place.Slices, func(s *Slice) bool { return s.takenBy(j.Name()) })
 }
 
 // since is from when on the job's place must be free to be had still.

@@ -99,7 +99,7 @@ func (p *park) be() protocol.Slice {
 // show has the planner take in a slice as it is now.
 func (p *park) show(s *parkSlice, is protocol.Slice) {
 	is.ID = s.id
-	p.pl.Place(&s.kept, p.floor.Place(&s.floor, &is))
+	p.pl.Place(&s.kept, p.floor.Place(&s.floor, &is), false)
 	p.pl.InvalidateSlice(&s.kept)
 }
 
@@ -166,7 +166,7 @@ func (p *park) change(nodes int) {
 		p.show(s, protocol.Slice{Profile: "small", Capacity: trp.Vector{5 << 30}, Speed: 250})
 	case 3:
 		s.node = p.slices[p.draw(len(p.slices))].node
-		p.pl.Moved()
+		p.pl.Place(&s.kept, window.Stayed, true)
 	case 4, 5:
 		s.kept.placed = p.gaps()
 	case 6, 7:

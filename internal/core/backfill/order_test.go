@@ -27,7 +27,7 @@ func TestTheLineStandsByTheClassesThatThereAre(t *testing.T) {
 		s := &fake{rigidJob: x.rigidJob}
 		s.floor.Supply = (*fakeSlice)(s)
 		pl.Place(&Slice{Supply: (*fakeSlice)(s)}, floor.Place(&s.floor,
-			&protocol.Slice{ID: id, Capacity: trp.Vector{trp.Memory: 1 << memory}, Speed: 1000, Profile: profile}))
+			&protocol.Slice{ID: id, Capacity: trp.Vector{trp.Memory: 1 << memory}, Speed: 1000, Profile: profile}), false)
 	}
 	gang := func(name job.ID, small, large int64) *Job {
 		spec := *x.spec
@@ -102,7 +102,7 @@ func TestAGangIsWorthWhatItIsAtItsOwnSpeed(t *testing.T) {
 			o.floor.Supply = (*fakeSlice)(o)
 			of.Capacity = trp.Vector{trp.Memory: 1 << 30}
 			s := &Slice{Supply: (*fakeSlice)(o), surveyed: []protocol.Gap{{Start: 1, End: quantity.Never}}}
-			pl.Place(s, floor.Place(&o.floor, &of))
+			pl.Place(s, floor.Place(&o.floor, &of), false)
 			place.Slices = append(place.Slices, s)
 		}
 		spec := func(name job.ID, slices int, walltime time.Duration, small int64) *job.Spec {

@@ -1,7 +1,6 @@
 package backfill
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"sluice.dev/sluice/internal/core/market/award"
 	"sluice.dev/sluice/internal/core/market/explain"
 	"sluice.dev/sluice/internal/core/market/lateness"
-	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/ranking"
@@ -145,7 +143,9 @@ func (pl *Planner) updateQueued(j *Job) {
 	case !waits && j.queued:
 		pl.line.Remove(pl.order.inLine, j)
 	}
-	j.queued = waits
+	if j.queued = waits; !j.Active() {
+		j.place, j.searchedIn = Placement{}, 0 // whose slices may be there no more
+	}
 	pl.late.schedule(j)
 	if waits && pl.nonePlaceable {
 		pl.newcomers = append(pl.newcomers, j)
@@ -555,31 +555,6 @@ func (pl *Planner) Reach(now quantity.Instant, j *Job) int { return pl.survey.re
 
 // Could is how many slices could ever run a job together, as far as nothing keeps them for good, wherever they lie.
 func (pl *Planner) Could(now quantity.Instant, j *Job) int { return pl.survey.could(now, j) }
-
-// Place follows the board's placing of a slice.
-func (pl *Planner) Place(s *Slice, placed window.Placed) {
-	switch placed {
-	case window.Joined:
-		pl.survey.slices = slices.Insert(pl.survey.slices, s.At(), s)
-		pl.bookings.holding.Insert(s.At())
-		pl.survey.dirtySlices.Insert(s.At())
-		pl.survey.join(s)
-	case window.Sorted:
-		pl.survey.slices = append(pl.survey.slices, s)
-		slices.SortFunc(pl.survey.slices, func(a, b *Slice) int { return cmp.Compare(a.At(), b.At()) })
-		pl.survey.nodesStale = true
-		pl.bookings.holding.Clear()
-		pl.survey.dirtySlices.Clear() // the next plan looks at all of them
-		for _, s := range pl.survey.slices {
-			pl.Seen(s)
-		}
-		pl.survey.join(s)
-	case window.Stayed:
-	}
-}
-
-// Moved invalidates the list of nodes: a slice belongs to another one than before.
-func (pl *Planner) Moved() { pl.survey.nodesStale = true }
 
 // GuestPlace is the earliest place that a guest could have from an instant on around those of all other reserved jobs. worthy: it would be
 // kept, if nobody comes in between. It changes nothing that is decided.

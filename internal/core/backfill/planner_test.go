@@ -103,7 +103,7 @@ func alone(gaps ...protocol.Gap) (x *fake, pl *Planner, j *Job, s *Slice) {
 	x.floor.Supply = (*fakeSlice)(x)
 	pl = New(Config{Discipline: Discipline{Reserve: 1, Overtake: true}, Retry: time.Second, AskTTL: time.Second}, floor, x)
 	j, s = &Job{Demand: (*fakeJob)(x)}, &Slice{Supply: (*fakeSlice)(x)}
-	pl.Place(s, floor.Place(&x.floor, &protocol.Slice{ID: "s", Capacity: trp.Vector{1 << 30}, Speed: 1000}))
+	pl.Place(s, floor.Place(&x.floor, &protocol.Slice{ID: "s", Capacity: trp.Vector{1 << 30}, Speed: 1000}), false)
 	pl.InvalidateSlice(s)
 	pl.InvalidateJob(j)
 	pl.UpdateLine()
@@ -148,7 +148,7 @@ func TestAHoldWithoutAPlaceEnds(t *testing.T) {
 		o := &fake{rigidJob: x.rigidJob, gaps: x.gaps}
 		o.floor.Supply = (*fakeSlice)(o)
 		s := &Slice{Supply: (*fakeSlice)(o)}
-		pl.Place(s, floor.Place(&o.floor, &protocol.Slice{ID: "s", Capacity: trp.Vector{1 << 30}, Speed: 1000}))
+		pl.Place(s, floor.Place(&o.floor, &protocol.Slice{ID: "s", Capacity: trp.Vector{1 << 30}, Speed: 1000}), false)
 		pl.InvalidateSlice(s)
 		on = append(on, s)
 	}
@@ -331,6 +331,29 @@ func TestAPlaceInDoubtIsKeptUntilItsTime(t *testing.T) {
 	}
 }
 
+// TestAPlaceKeptInDoubtIsGivenUpBehindIt, where the slice's node says by then that it has no time: it had none in doubt either, so that
+// its time is the same as before. The job moves to where it may run, and does not wait for a place that it can't have.
+func TestAPlaceKeptInDoubtIsGivenUpBehindIt(t *testing.T) {
+	now, later := quantity.Instant(time.Second), quantity.Instant(time.Hour)
+	x, pl, j, s := alone(protocol.Gap{Start: later, End: quantity.Never})
+	pl.Plan(now, nil)
+	look := func(doubted bool) (placed bool) {
+		x.doubted, x.gaps = doubted, nil
+		pl.InvalidateSlice(s)
+		now = now.Add(2 * time.Second)
+		pl.Lapse(now)
+		pl.Plan(now, nil)
+		_, placed = j.Placement()
+		return placed
+	}
+	if !look(true) {
+		t.Fatal("in doubt its place is lost")
+	}
+	if look(false) {
+		t.Errorf("behind the doubt it is placed at %+v, where there is no time", j.place)
+	}
+}
+
 // TestNobodyIsPlacedAnewInDoubt: only who held the place before keeps it on a slice in doubt, and only where it may run.
 func TestNobodyIsPlacedAnewInDoubt(t *testing.T) {
 	now, later := quantity.Instant(time.Second), quantity.Instant(time.Hour)
@@ -394,6 +417,41 @@ func TestAGuestsPlaceInDoubtIsLookedAtInItsTime(t *testing.T) {
 	}
 	if pl.Plan(later, nil); j.rank > 0 {
 		t.Errorf("in its time it is placed at %+v, in doubt", j.place)
+	}
+}
+
+// TestAGuestLosesAPlaceOfWhichASliceWasRemoved, though its home is taking the rest of it: nothing more is asked for it.
+func TestAGuestLosesAPlaceOfWhichASliceWasRemoved(t *testing.T) {
+	now := quantity.Instant(time.Hour)
+	x, _, _, _ := alone(protocol.Gap{End: quantity.Never})
+	x.spec.Slices = 2
+	floor := market.NewFloor(market.FloorConfig{Policy: fifo.Policy{}}, nil)
+	pl := New(Config{Discipline: Discipline{Reserve: 1, Overtake: true, Gangs: true}, Retry: time.Second, AskTTL: time.Second}, floor, x)
+	var on []*fake
+	var known []*Slice
+	for range 2 {
+		o := &fake{rigidJob: x.rigidJob, gaps: x.gaps}
+		o.floor.Supply = (*fakeSlice)(o)
+		s := &Slice{Supply: (*fakeSlice)(o)}
+		pl.Place(s, floor.Place(&o.floor, &protocol.Slice{ID: "s", Capacity: trp.Vector{1 << 30}, Speed: 1000}), false)
+		pl.InvalidateSlice(s)
+		on, known = append(on, o), append(known, s)
+	}
+	j := &Job{Demand: (*fakeJob)(x), Guest: &Guest{}}
+	pl.InvalidateJob(j)
+	pl.UpdateLine()
+	pl.Plan(now, nil)
+	if j.rank == 0 || len(j.place.Slices) != 2 {
+		t.Fatalf("it has rank %d and the place %+v", j.rank, j.place)
+	}
+	on[0].reserved = []protocol.Reservation{{Kind: protocol.ForHold, Job: "a", Slice: "s", Start: j.place.Start, End: j.place.End}}
+	pl.Lapse(now.Add(3 * time.Second))
+	pl.InvalidateSlice(known[0])
+	pl.Remove(known[1])
+	floor.Remove(&on[1].floor)
+	x.sent = nil
+	if pl.Plan(now.Add(3*time.Second), nil); j.rank > 0 || len(x.sent) > 0 {
+		t.Errorf("it has rank %d, the place %+v, and asks %+v", j.rank, j.place, x.sent)
 	}
 }
 

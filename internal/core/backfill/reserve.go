@@ -187,6 +187,14 @@ func (b *bookings) seen(s *Slice) (dropped bool) {
 	return dropped
 }
 
+// remove forgets what a slice holds that is there no more, and what was asked there.
+func (b *bookings) remove(s *Slice) {
+	b.holding.Remove(s.At())
+	b.pending = slices.DeleteFunc(b.pending, func(p *pending) bool { return p.slice == s })
+	b.withdrawals = slices.DeleteFunc(b.withdrawals, func(w withdrawal) bool { return w.slice == s })
+	s.pending = nil
+}
+
 // holds says whether the planner knows a slice as one with a rigid job's reservation.
 func (b *bookings) holds(s *Slice) bool { return b.holding.Has(s.At()) }
 

@@ -62,12 +62,12 @@ func (v *survey) resurvey(now quantity.Instant) {
 	for i := v.dirtySlices.Next(0); i >= 0; i = v.dirtySlices.Next(i + 1) {
 		v.dirtySlices.Drop(i)
 		s := v.slices[i]
-		fresh := s.Free(now, v.spareGaps)
-		if s.Class() != s.surveyedClass || !sameGapsFrom(now, s.surveyed, fresh) {
+		fresh, doubt := s.Free(now, v.spareGaps), s.InDoubt(now)
+		if s.Class() != s.surveyedClass || doubt != s.surveyedDoubt || !sameGapsFrom(now, s.surveyed, fresh) {
 			v.dirtyNodes.Put(s.node.at)
 			v.openings.invalidate(s.node)
 		}
-		s.surveyed, s.surveyedClass, v.spareGaps = fresh, s.Class(), s.surveyed
+		s.surveyed, s.surveyedClass, s.surveyedDoubt, v.spareGaps = fresh, s.Class(), doubt, s.surveyed
 	}
 	v.openings.refreshOverflow()
 }
@@ -132,16 +132,31 @@ func (v *survey) join(s *Slice) {
 	}
 }
 
+// remove takes a slice out that is there no more. A job may have a placement on it until the next pass, which has no time there.
+func (v *survey) remove(s *Slice) {
+	v.slices = slices.Delete(v.slices, s.At(), s.At()+1)
+	v.dirtySlices.Remove(s.At())
+	clear(v.nodes)
+	v.rooms = nil
+	v.nodes, v.openings, v.nodesStale = v.nodes[:0], openings{}, true
+	s.node, s.surveyed, s.surveyedDoubt, s.placed = nil, nil, false, nil
+}
+
+// removed says whether a slice that had a place in a plan is there no more.
+func (s *Slice) removed() bool { return s.node == nil }
+
 // markDirty marks the nodes of a placement that was taken or given back.
 func (v *survey) markDirty(p *Placement) {
 	for _, s := range p.Slices {
-		v.dirtyNodes.Put(s.node.at)
+		if s.node != nil {
+			v.dirtyNodes.Put(s.node.at)
+		}
 	}
 }
 
 // onDirtyNode reports whether a node of a placement is dirty.
 func (v *survey) onDirtyNode(p *Placement) bool {
-	return slices.ContainsFunc(p.Slices, func(s *Slice) bool { return v.dirtyNodes.Has(s.node.at) })
+	return slices.ContainsFunc(p.Slices, func(s *Slice) bool { return s.node == nil || v.dirtyNodes.Has(s.node.at) })
 }
 
 // scan searches every node for the earliest placement.

@@ -54,6 +54,21 @@ func (p *Set) Insert(i int) {
 	p.set(i/64, word&below|word&^below<<1)
 }
 
+// Remove takes i out and moves all numbers above it down by one, as those of a list from which what is at i is taken.
+func (p *Set) Remove(i int) {
+	for w := i / 64; w < len(p.words); w++ {
+		word, below := p.words[w], uint64(0)
+		if w == i/64 {
+			below = uint64(1)<<(i%64) - 1
+		}
+		word = word&below | word>>1&^below
+		if w+1 < len(p.words) {
+			word |= p.words[w+1] << 63
+		}
+		p.set(w, word)
+	}
+}
+
 // Has says whether a number is in.
 func (p *Set) Has(i int) bool { return i/64 < len(p.words) && p.words[i/64]&(1<<(i%64)) != 0 }
 

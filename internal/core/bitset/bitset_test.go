@@ -105,6 +105,43 @@ func TestInsertAgainstAList(t *testing.T) {
 	})
 }
 
+// TestRemoveAgainstAList: what stands behind the place of something that is taken out moves down, and nothing else.
+func TestRemoveAgainstAList(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var p Set
+		list := make([]bool, rapid.SampledFrom([]int{1, 63, 64, 65, 140, 4096, 9000}).Draw(t, "length"))
+		rare := rapid.SampledFrom([]int{2, 1000}).Draw(t, "rare")
+		draw := prng.New(rapid.Uint64().Draw(t, "seed"))
+		for i := range list {
+			if list[i] = draw.IntN(rare) == 0; list[i] {
+				p.Put(i)
+			}
+		}
+		for range rapid.IntRange(1, min(70, len(list))).Draw(t, "removals") {
+			i := rapid.IntRange(0, len(list)-1).Draw(t, "at")
+			list = slices.Delete(list, i, i+1)
+			p.Remove(i)
+		}
+		p.Remove(len(list) + 100) // behind the last there is nothing
+		n := 0
+		for i, in := range list {
+			if p.Has(i) != in {
+				t.Fatalf("%d: %v", i, p.Has(i))
+			}
+			if in {
+				n++
+			}
+		}
+		through := 0
+		for i := p.Next(0); i >= 0; i = p.Next(i + 1) {
+			through++
+		}
+		if through != n || p.Len() != n {
+			t.Fatalf("%d on the way through, %d in all, want %d", through, p.Len(), n)
+		}
+	})
+}
+
 // TestLooksAgainstAList: how many there are in a stretch, which is the last below a number, and what is left without others.
 func TestLooksAgainstAList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

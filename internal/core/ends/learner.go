@@ -90,6 +90,15 @@ func (l *Learner) Look(now quantity.Instant, g *Gap, class string, stays []Stay)
 	}
 }
 
+// Remove ends what is seen of a slice that is there no more, whose gap ended as it was foretold by now, or else was cut off from sight.
+func (l *Learner) Remove(now quantity.Instant, g *Gap) {
+	l.version++
+	if g.seen && !g.taken {
+		l.end(g, min(now, g.foretold), g.foretold > now)
+	}
+	*g = Gap{}
+}
+
 // end records that a gap is over; cut: not by those whose arrivals are learned.
 func (l *Learner) end(g *Gap, at quantity.Instant, cut bool) {
 	if g.whole {

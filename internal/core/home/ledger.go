@@ -143,6 +143,9 @@ func (h *Ledger) Withdraw(now quantity.Instant, j *Job, t job.Token, out *protoc
 // Avoiding says whether any job leaves a slice to others because of refusals.
 func (h *Ledger) Avoiding() bool { return h.book.Agenda.Len(record.Avoiding) > 0 }
 
+// Removed: a slice is there no more.
+func (h *Ledger) Removed(id job.SliceID) { h.claims.Delays.Removed(id) }
+
 // LooksAnother: what is offered of a slice is something else than before.
 func (h *Ledger) LooksAnother(id job.SliceID) { h.claims.Delays.LooksAnother(id) }
 

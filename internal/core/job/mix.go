@@ -36,6 +36,9 @@ func (r *Result) Mix(h digest.Hash) digest.Hash {
 	if r.Waited != 0 { // the digest of before this field existed
 		h = h.Int(int64(r.Waited))
 	}
+	if r.LeftNothing { // the same
+		h = h.Text("nothing")
+	}
 	return h
 }
 
@@ -83,6 +86,6 @@ func (l *Launch) Mix(h digest.Hash) digest.Hash {
 	if l.Umask.Named { // the same
 		h = h.Int(int64(l.Umask.Bits))
 	}
-	return h.Texts(l.Command).Texts(l.Env).Text(l.Workdir).Text(l.Subdir).
+	return l.Adapter.mix(h).Texts(l.Command).Texts(l.Env).Text(l.Workdir).Text(l.Subdir).
 		Int(int64(l.WarnSignal), int64(l.WarnBefore), int64(l.Grace), l.LogLimit, l.OutputLimit, l.Files, l.Bytes)
 }

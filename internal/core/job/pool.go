@@ -89,5 +89,5 @@ func (l *Launch) equal(o *Launch) bool {
 		l.Files == o.Files && l.Bytes == o.Bytes &&
 		l.Subdir == o.Subdir && l.WarnSignal == o.WarnSignal && l.WarnBefore == o.WarnBefore && l.Grace == o.Grace &&
 		l.LogLimit == o.LogLimit &&
-		l.OutputLimit == o.OutputLimit && l.Umask == o.Umask
+		l.OutputLimit == o.OutputLimit && l.Umask == o.Umask && l.Adapter == o.Adapter
 }

@@ -74,6 +74,9 @@ type Result struct {
 	// Waited is how long of its run it could not go on since others had the processors, or its control group had used up its time
 	// on them; at most Ran, and no more than what was seen. 0 where it never waited, and where nobody looks.
 	Waited time.Duration
+	// LeftNothing: neither output nor checkpoint, and no word in its logs. The store has no name of it, and its machine's head looks
+	// for none.
+	LeftNothing bool
 }
 
 // Ran is how long the process ran; 0 if it never started.

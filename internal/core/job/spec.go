@@ -119,7 +119,7 @@ type Spec struct {
 	Total int64
 	// Unit is what one unit is called, for people.
 	Unit string
-	// PerUnit is the declared run time of one unit at speed 1; 0 for rigid jobs.
+	// PerUnit is the declared run time of one unit at speed 1; 0 for rigid jobs, and where none was declared (Untimed).
 	PerUnit time.Duration
 	// Grid: cut points are multiples of it (or Total). At least 1.
 	Grid int64
@@ -205,6 +205,8 @@ type Option struct {
 type Launch struct {
 	// Command is the argument vector; at least one element.
 	Command []string
+	// Adapter runs the command where that does not know the contract of subjobs.
+	Adapter Adapter
 	// Env adds KEY=VALUE entries to the subjob's environment.
 	Env []string
 	// Image is the image of a subjob's container, where subjobs are containers (an executor of kind kubernetes); ignored elsewhere.
@@ -243,6 +245,9 @@ func (u Umask) Mask() uint16 {
 
 // Divisible reports whether the job may be cut at all.
 func (s *Spec) Divisible() bool { return s.Kind == Items || s.Kind == Steps }
+
+// Untimed reports whether the job is cut by the run time of a unit and declares none: a first piece is measured.
+func (s *Spec) Untimed() bool { return s.Divisible() && !s.External && s.PerUnit == 0 }
 
 // Resumes reports whether the job's next piece goes on from the checkpoint of its last.
 func (s *Spec) Resumes() bool { return s.Kind == Steps || s.Saves }

@@ -50,8 +50,9 @@ type Mechanism interface {
 	// Displaces is the job that would get the window behind a running subjob, which ends as the claim says, rather than that the subjob
 	// goes on there with a piece of its job; nil if there is none.
 	Displaces(now quantity.Instant, j *index.Job, s *window.Slice, c *protocol.Claim, end quantity.Instant, p *atomizer.Piece) *index.Job
-	// Retire forgets a job that is over.
+	// Retire forgets a job that is over, Remove a slice that is there no more.
 	Retire(j *index.Job)
+	Remove(s *window.Slice)
 	// Declining is why a job has declined last.
 	Declining(j *index.Job) (refusal atomizer.Refusal, text string)
 	// Missed is the latest window that a job could have used and another got, with its slice; nil if that is not known.
@@ -125,6 +126,12 @@ func (f *Floor) Place(s *window.Slice, is *protocol.Slice) window.Placed {
 	placed, more := f.board.Place(s, f.ClassOf(is))
 	f.late.Capacity(more)
 	return placed
+}
+
+// Remove forgets a slice that is there no more. Whoever still has it finds it without windows.
+func (f *Floor) Remove(s *window.Slice) {
+	f.mechanism.Remove(s)
+	f.late.Capacity(-f.board.Remove(s))
 }
 
 // ClassOf is the class of a slice that may be none of the floor's own.

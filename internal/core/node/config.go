@@ -50,8 +50,8 @@ type Config struct {
 	ResultRetry time.Duration
 	// MinGap is the shortest gap worth a message. Default 100 ms.
 	MinGap time.Duration
-	// TruncateGrace is what a running subjob still gets when its time is taken at once, so that it can be warned and leave a
-	// checkpoint. Default 2 s.
+	// TruncateGrace is what a running subjob still gets at most when its time is taken at once, so that it can be warned and leave a
+	// checkpoint: its job's grace, 2 s at least. Default 2 s.
 	TruncateGrace time.Duration
 	// Overdue is how long after its lease's end a subjob may remain unconfirmed before the executor is told to stop it.
 	// Its supervisor ends it at the end by itself: this is the second line. Default 5 s.

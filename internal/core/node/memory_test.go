@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -450,5 +451,67 @@ func TestASubjobOnSeveralSlicesLeavesNoneOfThemIdle(t *testing.T) {
 				t.Errorf("%s: room for all but %d, and then for none: granted %v", c.name, more, granted)
 			}
 		}
+	}
+}
+
+// TestAHoldIsNotItsOwnObstacle: on an empty machine the last room for what had to leave is granted, so nothing more is, and what was
+// granted is redeemed; where less is left by then, the hold that was made first is. Where something runs it takes room for one more.
+func TestAHoldIsNotItsOwnObstacle(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		busy           bool
+		used, later    quantity.Amount // of 100, at the grants and at their redemption; the severe line is at 92
+		granted, begun int
+	}{
+		{"empty, room for one", false, 80, 80, 1, 1},
+		{"empty, room for three: beside the first there has to be room for one more", false, 60, 60, 3, 1},
+		{"empty, others take the room for the second", false, 62, 80, 3, 1},
+		{"empty, others take all room", false, 62, 83, 3, 0},
+		{"busy, room for one", true, 80, 80, 1, 0},
+		{"busy, room for three", true, 61, 61, 3, 0},
+	} {
+		w := newWorld(t)
+		w.step(protocol.Message{Kind: protocol.Inventory, From: executor,
+			Body: &protocol.Stock{Slices: []protocol.Slice{device("a"), device("b"), device("c"), device("d"), device("e")}}})
+		var uses []protocol.Use
+		if c.busy {
+			uses = []protocol.Use{{Token: w.ranked(9, "d", protocol.Rank{Priority: 1, Yields: true}, 0), Resident: 10}}
+		}
+		low := w.ranked(1, "a", protocol.Rank{Yields: true}, 0)
+		press := func(used quantity.Amount, more ...protocol.Use) {
+			t.Helper()
+			w.step(protocol.Message{Kind: protocol.Pressure, From: executor,
+				Body: &protocol.Strain{Capacity: 100, Used: used, Uses: append(more, uses...)}})
+		}
+		press(95, protocol.Use{Token: low, Resident: 10})
+		same(t, c.name+": asked to yield", w.must(protocol.Stop).Token, low)
+		w.step(protocol.Message{Kind: protocol.Exited, From: executor, Token: low,
+			Body: &protocol.Conclusion{Result: &job.Result{Outcome: job.Yielded, Progress: 40, Checkpoint: true}}})
+		press(c.used)
+		var held []protocol.Message
+		for i, id := range []job.SliceID{"a", "b", "c"} {
+			w.step(ask(uint64(2+i), id, 0, 10*time.Minute))
+			if g := w.sent(protocol.Granted); g != nil {
+				held = append(held, *g)
+			} else if why := w.must(protocol.Refused).Body.(*protocol.Refusal).Text; !strings.Contains(why, inventory.KeepsRoom) {
+				t.Errorf("%s: an ask is refused with %q", c.name, why)
+			}
+		}
+		same(t, c.name+": granted", len(held), c.granted)
+		if s := w.n.Slices(w.now)[4]; s.State != "reserved" || !strings.HasPrefix(s.Reason, inventory.KeepsRoom+": 0 MiB more") ||
+			!strings.HasSuffix(s.Reason, "until "+timeline.Clock(w.now.Add(2*time.Minute))+" at most") {
+			t.Errorf("%s: an idle slice is %s: %s", c.name, s.State, s.Reason)
+		}
+		press(c.later)
+		begun := 0
+		for _, g := range slices.Backward(held) { // the last first
+			w.step(redeem(g))
+			if w.sent(protocol.Leased) != nil {
+				begun++
+			} else if why := w.must(protocol.RedeemRefused).Body.(*protocol.Refusal).Text; !strings.Contains(why, inventory.KeepsRoom) {
+				t.Errorf("%s: redeeming is refused with %q", c.name, why)
+			}
+		}
+		same(t, c.name+": begun", begun, c.begun)
 	}
 }

@@ -31,7 +31,7 @@ func (n *Node) ask(now quantity.Instant, in *protocol.Message, a *protocol.Askin
 		h = n.holds.Make(now, holds.Hold{
 			Asked: asked, Job: in.Job, Slice: a.Slice, Also: a.Also, Start: a.Start, End: a.End, OwnPlace: own != "",
 			Gang: a.Plan.Members > 0, Peak: joint.PeakOf(a.Peak, a.Demand),
-		}, n.holdFor(a))
+		}, holdFor(n, a))
 	}
 	n.send(out, protocol.Message{
 		Kind: protocol.Granted, To: in.From, Token: h.Token, Job: h.Job,
@@ -53,7 +53,7 @@ func (n *Node) ownPlace(id job.ID, r *protocol.Reservation) job.ID {
 }
 
 // holdFor is how long a hold lasts. One for a member of a gang lasts as long as the members behind it need for theirs.
-func (n *Node) holdFor(a *protocol.Asking) time.Duration {
+func holdFor(n *Node, a *protocol.Asking) time.Duration {
 	return n.cfg.GrantTTL * time.Duration(max(1, min(a.Plan.Members, gang.MostMembers)-a.Plan.Member))
 }
 
@@ -144,10 +144,13 @@ func (n *Node) unredeemable(now quantity.Instant, h *holds.Hold, in *protocol.Me
 	}
 	why := ""
 	n.inventory.Each(h.Slice, h.Also, func(s *inventory.Slice) {
-		if refuses := s.Refuses(w.Demand); refuses != "" {
+		if refuses := s.RefusesHeld(w.Demand); refuses != "" {
 			why = refuses
 		}
 	})
+	if why == "" && !n.pressure.Honours(now, h.Token) {
+		why = fmt.Sprintf("%s: %s", h.Slice, inventory.KeepsRoom)
+	}
 	if peak := joint.PeakOf(w.Peak, w.Demand); why == "" && (peak.Mean > h.Peak.Mean || peak.Deviation > h.Peak.Deviation) {
 		// More than the hold was for.
 		why = n.memory.Overcrowded(now, memory.Piece{From: w.Start, To: w.End, Peak: peak, Slice: h.Slice, Also: h.Also, But: h.Token})

@@ -17,7 +17,17 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	n.pressure.Tally(now)
 	n.holds.Lapse(now)
 	n.reservations.Depart(now)
-	n.giveBack(now, out)
+	if at := n.giving.Due(); at != 0 && at <= now {
+		n.giving.Decide(now, giving.Node{
+			Confirmed: n.inventory.Confirmed(),
+			Sold:      soldBy(n),
+			Keep: func(id job.SliceID, kept []protocol.Reservation) {
+				if s := n.inventory.Of(id); s != nil || len(kept) > 0 { // it may be named before it is listed
+					n.reservations.Keep(now, n.inventory.Record(id), kept, out)
+				}
+			},
+		})
+	}
 	n.tickets.Decide(now, in.Kind == protocol.Tick, out)
 	n.pressure.Overdue(now, out)
 	switch in.Kind {
@@ -119,22 +129,6 @@ func (n *Node) timer(now quantity.Instant, out *protocol.Out) {
 	}
 	n.wake = next
 	n.send(out, protocol.Message{Kind: protocol.Wake, To: protocol.Address{Role: protocol.Timer}, Body: out.Moment(next)})
-}
-
-// giveBack updates what is kept of slices for those who wait for devices, once that is to be decided.
-func (n *Node) giveBack(now quantity.Instant, out *protocol.Out) {
-	if at := n.giving.Due(); at == 0 || at > now {
-		return
-	}
-	n.giving.Decide(now, giving.Node{
-		Confirmed: n.inventory.Confirmed(),
-		Sold:      soldBy(n),
-		Keep: func(id job.SliceID, kept []protocol.Reservation) {
-			if s := n.inventory.Of(id); s != nil || len(kept) > 0 { // it may be named before it is listed
-				n.reservations.Keep(now, n.inventory.Record(id), kept, out)
-			}
-		},
-	})
 }
 
 // soldBy lists a slice's leases as giving sees them.

@@ -64,6 +64,10 @@ func (n *Node) describe(now quantity.Instant, s *inventory.Slice, v *status.Slic
 		if v.State == "idle" {
 			v.State, v.Reason = "reserved", why+": "+n.pressure.Words()
 		}
+	case why == inventory.KeepsRoom:
+		if v.State == "idle" {
+			v.State, v.Reason = "reserved", why+": "+n.pressure.Kept()
+		}
 	default:
 		v.State, v.Reason = "unconfirmed", why
 	}
@@ -119,6 +123,15 @@ func (n *Node) Reclaims(now quantity.Instant) status.Reclaims {
 		r.Steps[i].Node = n.cfg.ID
 	}
 	return r
+}
+
+// HostWaits are the waits that are over, of workloads outside Sluice for what subjobs of this node had, with numbers above after.
+func (n *Node) HostWaits(after uint64) []status.HostWait {
+	list := n.giving.Waits(after)
+	for i := range list {
+		list[i].Node = n.cfg.ID
+	}
+	return list
 }
 
 // Neighbours are this node's subjobs for the others of its machine, with what they use. It changes nothing, and may be called between any

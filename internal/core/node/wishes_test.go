@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/reclaim"
+	"sluice.dev/sluice/internal/core/status"
 )
 
 // wishedFor is what the executor says of the machine that slices a and b are of, and of who waits there.
@@ -115,6 +116,34 @@ func TestAPlaceIsKeptUntilItsWishIsServed(t *testing.T) {
 	same(t, "gaps beside it", len(w.offered("a")), 0)
 	w.step(othersHold("a"))
 	same(t, "gap", w.offered("a")[0].End, quantity.Never)
+}
+
+// TestWhatASchedulerFreesIsNotSold: it ends a subjob by itself for one that waits. That is told nothing, and its slice is kept; the wait
+// that is over then is known.
+func TestWhatASchedulerFreesIsNotSold(t *testing.T) {
+	w := booted(t)
+	a := w.running(1, "a", 0, 10*time.Minute)
+	w.running(2, "b", 0, 10*time.Minute)
+	m, p := ofTwo("a", "b"), waits("p", 1)
+	m.Tenants[0].Leaving, p.Nominated, m.Slices[0].Pool = true, "m", "mig"
+	w.step(wishedFor(m, p))
+	heard := w.now
+	w.after(giving.Gathers)
+	w.recorded() // neither is cut
+	w.step(exited(a, job.Yielded, 10))
+	w.step(wishedFor(ofTwo("b")))
+	w.after(time.Second)
+	same(t, "gaps while it waits", len(w.offered("a")), 0)
+	over := w.n.HostWaits(0)
+	same(t, "waits", len(over), 1)
+	same(t, "wait", over[0], status.HostWait{Number: 1, Node: over[0].Node, Wish: "p", Who: "pod p", Job: over[0].Job, Pool: "mig",
+		From: heard, Until: w.now})
+	same(t, "whose", over[0].Job, w.n.leases.Of(a).Terms().Job)
+	w.step(protocol.Message{Kind: protocol.Wished, From: executor,
+		Body: &protocol.Wishes{Dropped: []protocol.Dropped{{ID: "p", Served: true}}}})
+	w.after(time.Second)
+	same(t, "gap", w.offered("a")[0].End, quantity.Never)
+	same(t, "more waits", len(w.n.HostWaits(1)), 0)
 }
 
 // TestWishesAreHeardAgainAfterARestart: they are no facts. What was cut stays cut, and who waits still is given the same.

@@ -186,7 +186,18 @@ type Learned struct {
 	// Busy is the share of their run that its subjobs wait for a processor, in parts per thousand, below 1000. Rates are without it, plans
 	// add it: it is the machines', and passes.
 	Busy int64
+	// Trials is how many pieces of a job without a declared time have used all of their time in a row and completed nothing before one told
+	// how long a unit takes: each gets longer than the last.
+	Trials int64
+	// Sampled is the most units that one of the pieces behind Rates had; 0 where a time is declared. Every piece's rate has its start in
+	// it, so the rates of shorter ones are forgotten.
+	Sampled int64
+	// Start is the shortest run of a piece so far, which no start of its process takes longer than; 0 where a time is declared.
+	Start time.Duration
 }
+
+// Measures reports whether nothing is known of how long a unit of the job takes: its next piece is the one that tells.
+func (l *Learned) Measures(spec *job.Spec) bool { return spec.Untimed() && l.Rate == 0 }
 
 // Suspect is a range of items in which a unit fails.
 type Suspect struct {

@@ -143,7 +143,7 @@ const (
 	// lease that is gone.
 	Published
 	// Removed: a machine has left for good, and no word of its node comes through any more: Removal. Person -> gates and zones. Soft, and
-	// idempotent: after a restart nobody knows the node.
+	// idempotent: after a restart nobody knows the node. An Offer behind it is of another machine by its name.
 	Removed
 )
 

@@ -76,5 +76,8 @@ func (p *Past) Mix(h digest.Hash) digest.Hash {
 	if p.Waited != 0 { // the digest of before this field existed
 		h = h.Int(int64(p.Waited))
 	}
+	if p.LeftNothing { // the same
+		h = h.Text("nothing")
+	}
 	return h
 }

@@ -76,6 +76,8 @@ type Past struct {
 	Detail    string
 	Prepare   time.Duration
 	Waited    time.Duration
+	// LeftNothing is job.Result's.
+	LeftNothing bool
 }
 
 // Wall is the planned length of the claim without its grace.
@@ -97,5 +99,6 @@ func (r *Record) Worked() bool {
 func (l *Learned) Zero() bool {
 	return len(l.Rates)+len(l.Prepares)+len(l.Suspects) == 0 && l.Safe == nil && l.LastDetail == "" && l.Peak == (trp.Vector{}) &&
 		l.Trust == (Trust{}) &&
-		l.Rate|l.Prepare == 0 && l.Margin|l.MemoryScale|l.Spread|l.Runs|l.Busy == 0 && l.FailedAt|l.KilledAt == 0 && l.Failures|l.Kills == 0
+		l.Rate|l.Prepare|l.Start == 0 &&
+		l.Margin|l.MemoryScale|l.Spread|l.Runs|l.Busy|l.Trials|l.Sampled == 0 && l.FailedAt|l.KilledAt == 0 && l.Failures|l.Kills == 0
 }

@@ -43,12 +43,12 @@ func (pl *Place) closedSlices() []job.SliceID {
 }
 
 // closures are those of one of these slices. A place for now closes it at once and truncates when the notice is over; a scheduled one
-// truncates at its time, which is announced now; an open one only closes.
+// truncates at its time, which is announced now; one that is open, or that a scheduler makes, only closes.
 func (pl *Place) closures(id job.SliceID) []Closure {
 	switch {
 	case pl.scheduled():
 		return []Closure{{Slice: id, Start: pl.From, End: pl.Until, Who: pl.Who, Truncate: true}}
-	case pl.Open:
+	case pl.Open, pl.preempted:
 		return []Closure{{Slice: id, End: quantity.Never, Who: pl.Who}}
 	}
 	return []Closure{

@@ -1,6 +1,8 @@
 package reclaim
 
 import (
+	"time"
+
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
@@ -23,7 +25,17 @@ func (k *Keeper) Decide(now quantity.Instant, costs Costs) Decision {
 		}
 	}
 	k.forget(now, func(id ID) bool { return k.wishes[id] != nil })
+	serveNominated(p)
 	p.serve()
 	p.keepAhead(coming)
-	return Decision{Machines: sortedKeys(p.changed), Again: p.nextDue()}
+	again := now.Add(retryDelay)
+	switch {
+	case p.unfinished: // searches are left
+		again = now.Add(200 * time.Millisecond)
+	case len(k.freeSince) > 0 || k.nominations.awaits(now): // the time to use free room is about to end
+		again = now.Add(time.Second)
+	case k.Idle():
+		again = quantity.Never
+	}
+	return Decision{Machines: sortedKeys(p.changed), Again: again}
 }

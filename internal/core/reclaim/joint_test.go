@@ -25,7 +25,7 @@ func boards(name string, devices ...string) *Machine {
 		})
 		p.Layout = append(p.Layout, int64(len(p.Layout)))
 		began := at(time.Duration(slices.Index(devices, n)) * time.Minute)
-		m.Slices = append(m.Slices, Slice{id, time.Second})
+		m.Slices = append(m.Slices, Slice{ID: id, Notice: time.Second})
 		m.Tenants = append(m.Tenants, Tenant{Slice: id, Began: began, End: quantity.Never})
 	}
 	m.Pools = []Pool{p}

@@ -3,6 +3,8 @@ package reclaim
 import (
 	"cmp"
 	"slices"
+
+	"sluice.dev/sluice/internal/core/job"
 )
 
 // Keeper keeps places for wishes. It is not safe for concurrent use.
@@ -58,6 +60,7 @@ func (k *Keeper) Withdraw(id ID, served bool) {
 	if w := k.wishes[id]; w != nil && served {
 		delete(k.backoffs, id)
 		delete(k.unused, w.Equiv)
+		delete(k.idle, w.Equiv)
 	}
 	delete(k.wishes, id)
 }
@@ -103,6 +106,16 @@ func (k *Keeper) demand(w *Wish, pl *Place, more []*Place) *demand {
 		}
 	}
 	return q
+}
+
+// PoolOf is the pool that offers a machine's slice; empty: that is not known.
+func PoolOf(k *Keeper, machine string, id job.SliceID) string {
+	if m := k.machines[machine]; m != nil {
+		if i, there := m.slice(id); there {
+			return m.Slices[i].Pool
+		}
+	}
+	return ""
 }
 
 // relist rebuilds the list of a machine's places.

@@ -38,8 +38,10 @@ func TestHoldsForWishes(t *testing.T) {
 			"m/0 for pod p\nm/0 for pod p\nm/0 from 1m30s cut for pod p\n" +
 				"m/1 for pod q\nm/1 for pod q\nm/1 from 1m30s cut for pod q\nm/2 for pod p"},
 		"more than there is": {counted("m", 2, 2), nil, []*Wish{wish("p", 3)}, ""},
-		"there is room": {counted("m", 2, 1), nil, []*Wish{wish("p", 1)},
-			""},
+		"there is room, which would be sold": {counted("m", 2, 1), nil, []*Wish{wish("p", 1)},
+			"m/1 for pod p"},
+		"room for one of two": {counted("m", 2, 1), nil, []*Wish{wish("p", 1), wish("q", 1)},
+			"m/1 for pod p\nm/0 for pod q\nm/0 from 1m30s cut for pod q"},
 		"it means another machine": {counted("m", 2, 2), nil, []*Wish{elsewhere(wish("p", 1), Pair{"zone", "b"})},
 			""},
 		"the machine is shut": {shut, nil, []*Wish{wish("p", 1)},
@@ -135,19 +137,68 @@ func TestStopTimeout(t *testing.T) {
 	}
 }
 
-// TestFreeRoomThatIsNotUsed: a wish for which there is room has twelve seconds to use it, then room is made elsewhere.
+// TestFreeRoomThatIsNotUsed: room that is there is kept for a wish for twelve seconds, then it is made elsewhere, and what is free is sold.
+// Others of its class have nothing kept that is free for a while, until one of them is served.
 func TestFreeRoomThatIsNotUsed(t *testing.T) {
 	k := New()
 	k.Hear(counted("m", 2, 1))
 	k.Hear(counted("n", 1, 1))
 	k.Wish(wish("p", 1))
 	for _, d := range []time.Duration{0, time.Second, 11 * time.Second} {
-		if k.Decide(at(d), nil); len(k.Places()) != 0 || k.Why(at(d), "p").Verdict != RoomFree {
-			t.Fatalf("after %v it is %v", d, k.Why(at(d), "p"))
-		}
+		k.Decide(at(d), nil)
+		expect(t, k, "m/1 for pod p", "m", "n")
 	}
 	k.Decide(at(13*time.Second), nil)
-	if got := k.Places(); len(got) != 1 || got[0].Machine != "n" {
+	expect(t, k, "n/0 for pod p\nn/0 for pod p\nn/0 from 43s cut for pod p", "m", "n")
+
+	brother := wish("q", 1)
+	brother.Equiv = wish("p", 1).Equiv
+	k.Wish(brother)
+	k.Decide(at(14*time.Second), nil)
+	if w := k.Why(at(14*time.Second), "q"); w.Verdict != RoomFree {
+		t.Errorf("a brother of it is %v", w)
+	}
+	k.Withdraw("p", true)
+	k.Withdraw("q", false)
+	k.Decide(at(15*time.Second), nil)
+	k.Wish(brother)
+	k.Decide(at(16*time.Second), nil)
+	expect(t, k, "m/1 for pod q", "m", "n")
+}
+
+// TestFreeDevicesOfClaimsAreNotKept: the scheduler may have given them to another already.
+func TestFreeDevicesOfClaimsAreNotKept(t *testing.T) {
+	k := New()
+	k.Hear(board("m", 0, 1, 2))
+	k.Wish(deviceWish("p", 1, "1g"))
+	k.Decide(at(0), nil)
+	if w := k.Why(at(0), "p"); w.Verdict != RoomFree || len(k.Places()) != 0 {
+		t.Errorf("it is %v", w)
+	}
+}
+
+// TestFreeRoomThatAnotherTakesIsReplaced at once, by what is free elsewhere, else by stopping something.
+func TestFreeRoomThatAnotherTakesIsReplaced(t *testing.T) {
+	taken := func(name string) *Machine {
+		m := counted(name, 2, 1)
+		m.Tenants = append(m.Tenants, Tenant{Asks: []Ask{{"gpu", 1}}, End: quantity.Never})
+		m.Resources[0].Others[1] = quantity.Never
+		return m
+	}
+	k := New()
+	for _, m := range []string{"m", "n"} {
+		k.Hear(counted(m, 2, 1))
+	}
+	k.Wish(wish("p", 1))
+	k.Decide(at(0), nil)
+	first := k.Places()[0].Machine
+	second := map[string]string{"m": "n", "n": "m"}[first]
+	k.Hear(taken(first))
+	k.Decide(at(2*time.Second), nil)
+	expect(t, k, second+"/1 for pod p", "m", "n")
+	k.Hear(taken(second))
+	k.Decide(at(3*time.Second), nil)
+	if got := k.Places(); len(got) != 1 || len(got[0].Stops) != 1 {
 		t.Errorf("kept are %v", got)
 	}
 }

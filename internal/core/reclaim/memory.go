@@ -15,8 +15,11 @@ const (
 	firstBackoff  = 10 * time.Minute
 	maxBackoff    = 6 * time.Hour
 	stopTimeout   = 10 * time.Minute
-	// schedulerBackoff is slightly above kube-scheduler's longest back-off (10 s), within which it retries a Pod that would fit.
+	// schedulerBackoff is slightly above kube-scheduler's longest back-off (10 s), within which it retries a Pod that would fit. So long is
+	// room that is free kept for a wish, and what a scheduler's own preemption frees waited for.
 	schedulerBackoff = 12 * time.Second
+	// overdue is how long after its end one that leaves may still be there; then it is stuck, and costs what any other does.
+	overdue = time.Minute
 	// retryDelay is the delay after a search that found no place.
 	retryDelay = 10 * time.Second
 	// maxPlaces bounds the places kept at once for wishes that wait (maxAhead those kept ahead), maxSearches the searches for them in one
@@ -51,8 +54,12 @@ type memory struct {
 	// backoffs are the wishes and groups that left a place unused; unused is the same by class.
 	backoffs map[ID]backoff
 	unused   map[Equiv]*unusedPlaces
-	// freeSince is since when there seems to be room for a wish without stopping anything.
+	// freeSince is since when there seems to be room for a wish without stopping anything, idle when a class last left such room that was
+	// kept for it unused.
 	freeSince map[ID]quantity.Instant
+	idle      map[Equiv]quantity.Instant
+	// nominations of the wishes that have one.
+	nominations nominations
 	// handled are groups for which nothing more is kept ahead. true: their members came or missed their time; false: another admission
 	// check took longer than openTimeout, and places are kept again once they are admitted.
 	handled map[ID]bool
@@ -66,6 +73,16 @@ type memory struct {
 type miss struct {
 	shape string
 	id    ID
+}
+
+// nominations are by wish.
+type nominations map[ID]nomination
+
+// nomination is on which machine a wish's scheduler makes room for it, since when that is known, and when anybody was last seen to leave
+// there; 0: nobody was.
+type nomination struct {
+	machine     string
+	since, left quantity.Instant
 }
 
 // backoff is until when nothing is kept for a wish or group, and how many places it left unused.
@@ -85,7 +102,8 @@ type unusedPlaces struct {
 func newMemory() memory {
 	return memory{
 		places: map[ID]*Place{}, shapeRetry: map[string]quantity.Instant{}, retry: map[ID]quantity.Instant{}, misses: map[miss]Search{},
-		backoffs: map[ID]backoff{}, unused: map[Equiv]*unusedPlaces{}, freeSince: map[ID]quantity.Instant{}, handled: map[ID]bool{},
+		backoffs: map[ID]backoff{}, unused: map[Equiv]*unusedPlaces{}, freeSince: map[ID]quantity.Instant{},
+		idle: map[Equiv]quantity.Instant{}, nominations: nominations{}, handled: map[ID]bool{},
 	}
 }
 
@@ -177,6 +195,16 @@ func (r *memory) forget(now quantity.Instant, waits func(ID) bool) {
 	for id := range r.freeSince { //sluice:sorted each is looked at alone
 		if !waits(id) {
 			delete(r.freeSince, id)
+		}
+	}
+	for id := range r.nominations { //sluice:sorted each is looked at alone
+		if !waits(id) {
+			delete(r.nominations, id)
+		}
+	}
+	for of, since := range r.idle { //sluice:sorted each is looked at alone
+		if now >= since.Add(firstBackoff) {
+			delete(r.idle, of)
 		}
 	}
 	for shape, until := range r.shapeRetry { //sluice:sorted each is looked at alone

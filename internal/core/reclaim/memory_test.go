@@ -92,7 +92,7 @@ func eight(name string) *Machine {
 			if d.Slice != "" {
 				d.Slice = job.SliceID(name + "/" + d.Name)
 				p.Layout = append(p.Layout, int64(len(p.Devices)))
-				m.Slices = append(m.Slices, Slice{d.Slice, 30 * time.Second})
+				m.Slices = append(m.Slices, Slice{ID: d.Slice, Notice: 30 * time.Second})
 				began := start.Add(time.Duration(-(7*gpu+i)*(7*gpu+i)%57) * time.Minute)
 				m.Tenants = append(m.Tenants, Tenant{Slice: d.Slice, Began: began, End: quantity.Never})
 			}

@@ -1,10 +1,6 @@
 package reclaim
 
-import (
-	"time"
-
-	"sluice.dev/sluice/internal/core/quantity"
-)
+import "sluice.dev/sluice/internal/core/quantity"
 
 // pass is one call of Decide. rooms caches machines, searches counts towards maxSearches.
 type pass struct {
@@ -47,17 +43,4 @@ func (p *pass) room(m *Machine) *room {
 		p.rooms[m.Name] = newRoom(m, p.now, p.on[m.Name], p.costs)
 	}
 	return p.rooms[m.Name]
-}
-
-// nextDue is when the next pass is due: soon if searches are left, or if the time for a wish to use free room is about to end.
-func (p *pass) nextDue() quantity.Instant {
-	switch {
-	case p.unfinished:
-		return p.now.Add(200 * time.Millisecond)
-	case len(p.freeSince) > 0:
-		return p.now.Add(time.Second)
-	case p.Idle():
-		return quantity.Never
-	}
-	return p.now.Add(retryDelay)
 }

@@ -43,6 +43,9 @@ type Wish struct {
 	// Group that it belongs to, and its part there; empty: none.
 	Group ID
 	Part  int
+	// Nominated is the machine on which its scheduler makes room for it by itself; empty: it does not. What leaves there is waited for, and
+	// nothing else is stopped for it, unless nothing comes of that.
+	Nominated string
 }
 
 // Ask is an amount of a counted resource, used or wanted.
@@ -126,10 +129,11 @@ type Pair struct{ Name, Value string }
 // Taint keeps every wish away that does not tolerate it.
 type Taint struct{ Key, Value, Effect string }
 
-// Slice may be taken back; Notice is how long before its subjob is warned.
+// Slice may be taken back; Notice is how long before its subjob is warned. Pool is the name of what offers it, for people.
 type Slice struct {
 	ID     job.SliceID
 	Notice time.Duration
+	Pool   string
 }
 
 // Resource is a kind of counted devices: who uses which of them is not known.
@@ -150,6 +154,8 @@ type Tenant struct {
 	Began quantity.Instant
 	Limit time.Duration
 	End   quantity.Instant
+	// Leaving: somebody else ends it already, by End. A place on the slice of a subjob of ours that leaves costs nothing more.
+	Leaving bool
 }
 
 // Pool is a set of devices that may share counters.
@@ -262,6 +268,9 @@ type Place struct {
 
 	// made is when it was kept, freed when all that is in Stops was first seen gone; 0 before.
 	made, freed quantity.Instant
+	// spare: nothing stops for it, as there was room already. It is kept for no longer than the scheduler may take to use that. preempted:
+	// the wish's scheduler ends what is in Stops, so that nothing is truncated.
+	spare, preempted bool
 }
 
 // DeviceRef is a device, by its pool and its name.
@@ -293,6 +302,14 @@ func (w *Way) stopCost() stopCost { return stopCost{w.Cost, len(w.Stops)} }
 
 // scheduled reports whether the place is for a known time rather than for now. That time may be past by up to unusedTimeout.
 func (pl *Place) scheduled() bool { return pl.From != 0 }
+
+// Freed is when all that is in Stops was first seen gone; 0: it is not, or there is nothing in it.
+func (pl *Place) Freed() quantity.Instant {
+	if len(pl.Stops) == 0 {
+		return 0
+	}
+	return pl.freed
+}
 
 func (pl *Place) stopCost() stopCost { return stopCost{pl.Cost, len(pl.Stops)} }
 

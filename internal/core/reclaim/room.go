@@ -23,8 +23,9 @@ type room struct {
 	places []*Place
 	ask    Costs
 	costs  map[job.SliceID]Cost
-	// barred are slices whose subjobs may not be stopped this time.
-	barred []job.SliceID
+	// barred are slices whose subjobs may not be stopped this time. leavingOnly: nor may any other that is not leaving by itself.
+	barred      []job.SliceID
+	leavingOnly bool
 	// bounded: the last search ended at a bound, so there may be a cheaper place, or one at all.
 	bounded bool
 }
@@ -36,8 +37,11 @@ func newRoom(m *Machine, now quantity.Instant, places []*Place, ask Costs) *room
 // unknownLeft is the remaining run time assumed of a subjob without a limit that costs does not know.
 const unknownLeft = time.Hour
 
-// cost of stopping the subjob on a slice. Of an unknown one all that it did is lost.
+// cost of stopping the subjob on a slice. Of an unknown one all that it did is lost, of one that is leaving nothing.
 func (r *room) cost(id job.SliceID) Cost {
+	if r.leaving(id) {
+		return Cost{}
+	}
 	c, known := r.costs[id]
 	if known {
 		return c
@@ -70,17 +74,28 @@ func (m *Machine) tenant(id job.SliceID) *Tenant {
 
 // notice is how long before its slice is taken back a subjob is warned; false if the slice may not be taken back.
 func (m *Machine) notice(id job.SliceID) (time.Duration, bool) {
-	i, there := slices.BinarySearchFunc(m.Slices, id, func(s Slice, id job.SliceID) int { return cmp.Compare(s.ID, id) })
+	i, there := m.slice(id)
 	if !there {
 		return 0, false
 	}
 	return m.Slices[i].Notice, true
 }
 
+// slice is the index of a slice that may be taken back.
+func (m *Machine) slice(id job.SliceID) (int, bool) {
+	return slices.BinarySearchFunc(m.Slices, id, func(s Slice, id job.SliceID) int { return cmp.Compare(s.ID, id) })
+}
+
 // stoppable reports whether the subjob on a slice may be stopped.
 func (r *room) stoppable(id job.SliceID) bool {
 	_, gives := r.notice(id)
-	return gives && !slices.Contains(r.barred, id)
+	return gives && !slices.Contains(r.barred, id) && (!r.leavingOnly || r.leaving(id))
+}
+
+// leaving reports whether somebody else ends the subjob on a slice already.
+func (r *room) leaving(id job.SliceID) bool {
+	t := r.tenant(id)
+	return t != nil && t.leaves(r.now)
 }
 
 // resource finds a resource by name; nil if the machine has none of it.

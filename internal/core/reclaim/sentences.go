@@ -12,7 +12,7 @@ import (
 // who may read them differs.
 
 var verdictNames = [...]string{
-	"pending", "kept", "room-free", "no-room", "backing-off", "blocked", "not-offered", "sharing", "in-turn", "limit",
+	"pending", "kept", "room-free", "no-room", "backing-off", "blocked", "not-offered", "sharing", "in-turn", "limit", "preempting",
 }
 
 // String is a word for programs.
@@ -49,6 +49,8 @@ func (r Reason) String() string {
 			number(r.Times, "place"))
 	case Limit:
 		return number(r.Times, "place") + " are kept for others, which is the most at once"
+	case Preempting:
+		return "the scheduler makes room for it on " + r.Machine + " by itself"
 	default:
 		return "not searched for yet"
 	}
@@ -90,6 +92,8 @@ func (pl *Place) String() string {
 		return text + ", where nothing has to be stopped"
 	}
 	switch {
+	case pl.preempted:
+		return text + ": the scheduler ends " + on(pl.Stops) + " for it"
 	case pl.Open:
 		text += ": " + on(pl.Stops) + " stops once that is admitted"
 	case pl.scheduled():
@@ -102,6 +106,9 @@ func (pl *Place) String() string {
 
 // Basis is why these subjobs stop and no others, as far as others were compared.
 func (pl *Place) Basis() string {
+	if pl.preempted {
+		return "the cluster's scheduler chose it by itself"
+	}
 	s, n := &pl.Search, pl.Search.Places
 	if !s.Last {
 		n -= s.Avoided

@@ -26,7 +26,7 @@ func (p *pass) serve() {
 		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.Since, b.Since), cmp.Compare(a.ID, b.ID))
 	})
 	for _, w := range waiters {
-		if w.Blocked || !p.maySearch(p.now, w.ID, w.Equiv) {
+		if w.Blocked || !p.maySearch(p.now, w.ID, w.Equiv) || p.nominations.preempting(p.now, w.ID) {
 			continue
 		}
 		q := p.demand(w.Wish, nil, nil)
@@ -68,6 +68,11 @@ func (p *pass) stillNeeded(pl *Place) bool {
 	switch {
 	case pl.scheduled():
 		return true
+	case pl.spare && p.now >= pl.made.Add(schedulerBackoff): // something that is not modelled keeps its wish out
+		p.idle[pl.Equiv] = p.now
+		return false
+	case pl.preempted:
+		return pl.keptForScheduler(p)
 	case pl.Open && p.now <= pl.made.Add(openTimeout):
 		return true
 	case pl.Open:
@@ -87,7 +92,11 @@ func (p *pass) stillNeeded(pl *Place) bool {
 		p.recordUnused(p.now, pl)
 		return false
 	}
-	return !p.taken(pl)
+	if p.taken(pl) {
+		delete(p.freeSince, pl.Wish) // its wish could not use it: what else is free is kept for it in turn
+		return false
+	}
+	return true
 }
 
 // taken reports whether another workload took the place: our subjobs are gone, and yet there is no room for its wish. It happens since
@@ -107,8 +116,9 @@ func (p *pass) taken(pl *Place) bool {
 }
 
 // place finds the machine where making room for a demand costs least; nil if there is none. seemsFree: there seems to be room already, and
-// the scheduler gets its longest back-off to use it; after that the wish is assumed to be kept out there for a reason not modelled here,
-// and room is made elsewhere. Machines where its class left a place unused come last.
+// the scheduler gets its longest back-off to use it. The place is that room, which would be sold before the scheduler comes back to the
+// wish; nil if its class lately left such a place unused, and of devices by claims. After that the wish is assumed to be kept out there
+// for a reason not modelled here, and room is made elsewhere. Machines where its class left a place unused come last.
 func (p *pass) place(q *demand) (best *Place, s Search, seemsFree bool) {
 	names := p.hosts
 	if q.on != "" {
@@ -119,8 +129,7 @@ func (p *pass) place(q *demand) (best *Place, s Search, seemsFree bool) {
 		unused = f.machines
 	}
 	since, waiting := p.freeSince[q.id]
-	seen := false
-	var last *Place
+	var spare, last *Place
 	better := func(pl *Place, best **Place) {
 		if *best == nil || cmp.Or(pl.stopCost().compare((*best).stopCost()), strings.Compare(pl.Machine, (*best).Machine)) < 0 {
 			*best = pl
@@ -142,8 +151,10 @@ func (p *pass) place(q *demand) (best *Place, s Search, seemsFree bool) {
 		switch {
 		case !ok:
 		case len(pl.Stops) == 0:
-			seen = true
 			s.Free++
+			if spare == nil {
+				spare = pl
+			}
 		case avoided:
 			better(pl, &last)
 			s.Avoided++
@@ -160,11 +171,16 @@ func (p *pass) place(q *demand) (best *Place, s Search, seemsFree bool) {
 		}
 	}
 	switch {
-	case !seen:
+	case spare == nil:
 		delete(p.freeSince, q.id)
 	case !waiting:
 		p.freeSince[q.id] = p.now
-		return nil, s, true
+		// Devices of claims are seen free while the scheduler has given them to another already, so nothing is to be had by keeping them.
+		if _, left := p.idle[q.equiv]; left || len(q.wants) > 0 {
+			return nil, s, true
+		}
+		spare.spare = true
+		return spare.complete(q, s, p.now), s, true
 	case p.now < since.Add(schedulerBackoff):
 		return nil, s, true
 	}
@@ -172,10 +188,15 @@ func (p *pass) place(q *demand) (best *Place, s Search, seemsFree bool) {
 		best, s.Last = last, last != nil
 	}
 	if best != nil {
-		best.Claims, best.Search, best.Until, best.made = q.claims, s, quantity.Never, p.now
-		best.Spared = p.spared(q, best, ways)
+		best.complete(q, s, p.now).Spared = p.spared(q, best, ways)
 	}
 	return best, s, false
+}
+
+// complete makes what was found for a demand its place from now on.
+func (pl *Place) complete(q *demand, s Search, now quantity.Instant) *Place {
+	pl.Claims, pl.Search, pl.Until, pl.made = q.claims, s, quantity.Never, now
+	return pl
 }
 
 // spared are the ways to make room that come after a place, in the order in which they would have been taken: the best on each other

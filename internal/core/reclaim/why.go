@@ -32,6 +32,8 @@ const (
 	InTurn
 	// Limit: as many places are kept as may be at once.
 	Limit
+	// Preempting: its scheduler makes room for it by itself, and that has not been seen yet.
+	Preempting
 )
 
 // Reason is why a place is kept for a wish or for a group's members, or none.
@@ -51,7 +53,7 @@ type Reason struct {
 	Class bool
 	// Search that found no place.
 	Search Search
-	// Machine on which its shared claims get their devices.
+	// Machine on which its shared claims get their devices, or its scheduler makes room for it.
 	Machine string
 }
 
@@ -110,6 +112,9 @@ func refused(k *Keeper, now quantity.Instant, w *Wish, r *Reason) {
 		r.Verdict, r.Machine = Sharing, q.on
 	case q.empty():
 		r.Verdict = NotOffered
+	case k.nominations.preempting(now, w.ID):
+		n := k.nominations[w.ID]
+		r.Verdict, r.Machine, r.Until = Preempting, w.Nominated, max(n.since, n.left).Add(schedulerBackoff)
 	case now < k.backoffs[w.ID].until:
 		r.Verdict, r.Until, r.Times = BackingOff, k.backoffs[w.ID].until, k.backoffs[w.ID].times
 	case class != nil && now < class.until:

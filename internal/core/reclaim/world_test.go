@@ -54,7 +54,7 @@ func board(name string, ours ...int) *Machine {
 		d := &p.Devices[k]
 		d.Slice = job.SliceID(name + "/" + d.Name)
 		p.Layout = append(p.Layout, int64(k))
-		m.Slices = append(m.Slices, Slice{d.Slice, 30 * time.Second})
+		m.Slices = append(m.Slices, Slice{ID: d.Slice, Notice: 30 * time.Second})
 		if slices.Contains(ours, k) {
 			d.Holder, d.End = Ours, quantity.Never
 			m.Tenants = append(m.Tenants, Tenant{Slice: d.Slice, Began: start, End: quantity.Never})

@@ -15,6 +15,20 @@ type Reclaims struct {
 	Steps []ReclaimStep
 }
 
+// HostWait is how long a workload outside Sluice waited for devices that subjobs had.
+type HostWait struct {
+	// Number counts from 1 at each start of the node.
+	Number uint64
+	Node   job.NodeID
+	// Wish that it was, and Who that is, such as pod ns/name.
+	Wish, Who string
+	// Job is whose subjob ended for it, the first by slice if there were several; Pool is what offers its slice.
+	Job  job.ID
+	Pool string
+	// From is when it was first heard that it waits, Until when the subjobs were known to be gone.
+	From, Until quantity.Instant
+}
+
 // Wish is a workload outside Sluice that waits for devices, or members of a group of such that have not come.
 type Wish struct {
 	ID    string

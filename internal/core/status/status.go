@@ -44,6 +44,8 @@ type Job struct {
 	StartEarly, StartLate, FinishEarly, FinishLate quantity.Instant
 	// RateP50 and RateP95 are learned run times of a unit at speed 1.
 	RateP50, RateP95 time.Duration
+	// Measuring: its job file gives no time of a unit and none is known yet; when it finishes nobody can say.
+	Measuring bool
 	// Prepare is what a start is planned to take at its node before the process begins. PrepareSeen: earlier starts were
 	// observed; otherwise it is a margin for unpacking the work directory.
 	Prepare     time.Duration
@@ -135,8 +137,10 @@ type Subjob struct {
 	// Prepare is what was gone of its time when its process began; 0 while it is not known.
 	Prepare time.Duration
 	// Waited is how long of its run it could not go on for want of a processor.
-	Waited  time.Duration
-	Running bool
+	Waited time.Duration
+	// LeftNothing: it is over, and left neither output nor checkpoint nor a word in its logs.
+	LeftNothing bool
+	Running     bool
 	// Bid it was won with; nil where nobody bid.
 	Bid *protocol.Bid
 }

@@ -12,12 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/zone/sites"
 )
 
-// ask makes the ledger ask for a piece, and keeps its time on the slices for it until that is answered.
-func (z *Zone) ask(now quantity.Instant, j *home.Job, s *sites.Slice, also []job.SliceID, p award.Piece, reservation uint64,
-	out *protocol.Out) {
-	z.send(now, newAsk(j, s, also, p), reservation, out)
-}
-
+// newAsk is for a piece of a job, on a slice and on others with it.
 func newAsk(j *home.Job, s *sites.Slice, also []job.SliceID, p award.Piece) *home.Ask {
 	at := protocol.Placement{
 		Slice: s.Name(), Also: also, Range: p.Range, Start: p.Start, End: p.End, Demand: p.Demand,
@@ -41,7 +36,8 @@ func peakOn(s *protocol.Slice, j *home.Job, r job.Range, demand trp.Vector, opti
 	return v.Peak(r, demand)
 }
 
-func (z *Zone) send(now quantity.Instant, a *home.Ask, reservation uint64, out *protocol.Out) {
+// ask makes the ledger ask, and keeps the time on the slices for it until that is answered.
+func (z *Zone) ask(now quantity.Instant, a *home.Ask, reservation uint64, out *protocol.Out) {
 	z.sites.Ask(a)
 	entryOf(a.Job).floor.Losses().Clear()
 	z.bets.Ask(z.sites.Make(a.Slice).Book(), a)
@@ -77,9 +73,7 @@ func (z *Zone) granted(now quantity.Instant, in *protocol.Message, g *protocol.G
 func (z *Zone) refused(now quantity.Instant, in *protocol.Message, r *protocol.Refusal, out *protocol.Out) {
 	if a := z.take(r.Ask); a != nil {
 		entryOf(a.Job).rigid.Refused(now)
-		z.home.Claims().Abort(a, out)
-		z.sites.Make(a.Slice).Book().Forgo(a)
-		z.floor.Late().Spend(-a.Late)
+		z.forgo(a, out)
 		z.home.Claims().BackOff(now, a.Job, z.sites.Present(a.Version, a.Slices()), a.ID(), r.Text)
 		return
 	}
@@ -92,13 +86,36 @@ func (z *Zone) refused(now quantity.Instant, in *protocol.Message, r *protocol.R
 	z.home.Claims().NotExtended(in, r, out)
 }
 
+// forgo gives back what an ask that was taken out comes to nothing with.
+func (z *Zone) forgo(a *home.Ask, out *protocol.Out) {
+	z.home.Claims().Abort(a, out)
+	z.sites.Make(a.Slice).Book().Forgo(a)
+	z.floor.Late().Spend(-a.Late)
+}
+
+// remove lets go of a node that was removed, with all that is kept for it. What it was asked for comes to nothing, so that a late answer is
+// to nobody's question; its claims stand until they are settled or run out, and are what is kept of it till then (sites.Sites.Remove). No
+// fact says so: a restart knows nothing else either.
+func (z *Zone) remove(now quantity.Instant, node job.NodeID, out *protocol.Out) {
+	for _, a := range slices.Clone(z.home.Claims().Asks()) {
+		if asked, _ := z.home.Claims().Asked(a.ID()); a.Concerns(node, asked) {
+			z.take(a.ID())
+			z.forgo(a, out)
+			z.home.Book().Changed(a.Job)
+		}
+	}
+	z.sites.Remove(now, node)
+	z.reach.Settled(node)
+	if z.seek != nil {
+		z.seek.Ground().Forget(node)
+	}
+}
+
 // lapse forgets what nobody answered in time.
 func (z *Zone) lapse(now quantity.Instant, out *protocol.Out) {
 	for id := z.home.Claims().Lapsed(now); id != 0; id = z.home.Claims().Lapsed(now) {
 		a := z.take(id)
-		z.home.Claims().Abort(a, out)
-		z.sites.Make(a.Slice).Book().Forgo(a)
-		z.floor.Late().Spend(-a.Late)
+		z.forgo(a, out)
 		z.home.Claims().BackOff(now, a.Job, a.Slices(), id, home.Silent)
 	}
 	z.planner.Lapse(now)

@@ -145,7 +145,7 @@ func (z *wing) Lent(now quantity.Instant, id job.ID, l *protocol.Lending, out *p
 }
 
 func (z *wing) Ask(now quantity.Instant, a *home.Ask, reservation uint64, out *protocol.Out) {
-	(*Zone)(z).send(now, a, reservation, out)
+	(*Zone)(z).ask(now, a, reservation, out)
 }
 
 func (z *wing) Version(id job.SliceID, memory quantity.Amount) (version uint64, own bool) {

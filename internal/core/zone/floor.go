@@ -72,7 +72,7 @@ func (d *demand) Sentence(r explain.Reason) string {
 type seller Zone
 
 func (z *seller) Ask(now quantity.Instant, j *index.Job, s *window.Slice, p award.Piece, out *protocol.Out) {
-	(*Zone)(z).ask(now, jobOf(j), sites.Of(s), nil, p, 0, out)
+	(*Zone)(z).ask(now, newAsk(jobOf(j), sites.Of(s), nil, p), 0, out)
 }
 
 // Withdraw asks the slice's node to give up what was sold there and has not begun.

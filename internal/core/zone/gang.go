@@ -38,5 +38,5 @@ func (z *Zone) askNodes(now quantity.Instant, j *home.Job, on []*backfill.Slice,
 	}
 	a := newAsk(j, sites.Planned(on[0]), also, p)
 	a.Gang(members, places)
-	z.send(now, a, places[0].Reservation, out)
+	z.ask(now, a, places[0].Reservation, out)
 }

@@ -37,6 +37,24 @@ func Audit(z *Zone, now quantity.Instant) []string {
 	return wrong
 }
 
+// Slices are those that the zone knows, offered or not.
+func Slices(z *Zone) []job.SliceID {
+	all := z.sites.IDs()
+	for _, s := range z.floor.Slices() {
+		if !slices.Contains(all, s.Name()) {
+			all = append(all, s.Name())
+		}
+	}
+	for _, n := range z.planner.Nodes() {
+		for _, s := range n {
+			if !slices.Contains(all, s.Name()) {
+				all = append(all, s.Name())
+			}
+		}
+	}
+	return all
+}
+
 // Viewed is the version of the slice's view that the zone goes by.
 func Viewed(z *Zone, id job.SliceID) uint64 { return z.sites.FindOffered(id).Version() }
 

@@ -21,7 +21,7 @@ func New(cfg Config) (*Zone, error) {
 	z := &Zone{cfg: cfg, self: protocol.Address{Role: protocol.Zone, ID: string(cfg.ID)}, bets: bets.New(cfg.Ends), caps: caps.New()}
 	z.home = home.New(cfg.ledger(z.self), (*watcher)(z), (*fleet)(z))
 	z.assemble()
-	z.view = view.New(cfg.view(), z.viewed())
+	z.view = view.New(cfg.view(), (*viewSource)(z).parts())
 	return z, nil
 }
 
@@ -32,14 +32,4 @@ func (z *Zone) assemble() {
 	z.sites = sites.New(z.floor, z.planner, z.home, z.bets, z.cfg.AskTTL, z.cfg.Own)
 	z.reach = reach.New(z.floor, z.planner, z.cfg.Market != nil, z.cfg.elsewhere())
 	z.federate()
-}
-
-// viewed are the parts that the view reads.
-func (z *Zone) viewed() view.Parts {
-	a := (*viewSource)(z)
-	p := view.Parts{Ledger: z.home, Floor: a, Planner: a, Slices: a, Waits: a, Loans: (*asking)(z)}
-	if z.cfg.Search != nil {
-		p.Tickets = (*seeking)(z)
-	}
-	return p
 }

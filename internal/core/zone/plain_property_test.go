@@ -292,7 +292,8 @@ func (w *world) end(m *protocol.Message) (time.Duration, job.Result) {
 		Checkpoint: true, Peak: trp.Vector{peak}}
 }
 
-// disturb pauses or cancels a job, takes time away from a slice, cuts the nodes off for a while, or does nothing.
+// disturb pauses or cancels a job, takes time away from a slice, cuts the nodes off for a while, tells of a pool, removes a node, or does
+// nothing.
 func (w *world) disturb(draw func(int) int) {
 	name := job.ID(fmt.Sprint("j", draw(max(1, len(w.adopted)))))
 	switch draw(25) {
@@ -304,9 +305,15 @@ func (w *world) disturb(draw func(int) int) {
 	case 2:
 		w.step(protocol.Message{Kind: protocol.QueueChanged, Body: &protocol.Queue{Name: "capped", Weight: int64(1 + draw(3)),
 			Cap: draw(4)}})
+	case 5:
+		w.step(protocol.Message{Kind: protocol.Sighted, From: protocol.Address{Role: protocol.Provider, ID: "p"}, Body: pool(w, 900)})
 	case 4:
 		if draw(4) == 0 {
 			w.cut = w.now.Add(time.Duration(draw(120)) * time.Second)
+		}
+	case 6:
+		if draw(3) == 0 {
+			w.removes(job.NodeID(w.slices[draw(len(w.slices))].at().ID), w.now.Add(time.Duration(draw(2)*draw(100))*time.Second))
 		}
 	case 3:
 		s := w.slices[draw(len(w.slices))]
@@ -342,6 +349,9 @@ func (w *world) drawJob(t *rapid.T, draw func(int) int, i int) *job.Spec {
 		if s.Walltime == 0 {
 			s.OnOverrun = job.OverrunKills
 		}
+	}
+	if s.Kind != job.Rigid && draw(4) == 0 {
+		s.PerUnit = 0 // a first piece is measured
 	}
 	var phases []trp.Phase
 	for at := int64(0); at < s.Total; {

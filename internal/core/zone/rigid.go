@@ -54,7 +54,7 @@ func (z *placer) Start(now quantity.Instant, j *backfill.Job, on []*backfill.Sli
 	for _, s := range on[1:] {
 		also = append(also, s.Name())
 	}
-	(*Zone)(z).ask(now, rigidOf(j), sites.Planned(on[0]), also, p, reservation, out)
+	(*Zone)(z).ask(now, newAsk(rigidOf(j), sites.Planned(on[0]), also, p), reservation, out)
 }
 
 func (z *placer) Send(m protocol.Message, out *protocol.Out) { z.home.Claims().Send(out, m) }

@@ -4,17 +4,20 @@ import (
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/core/supply"
 )
 
 // senders is the zone as it judges who may say what. Nodes run on machines that need not be its own, and a message names its subject by
 // numbers and tokens that anybody can guess. So whatever a node says is held to what is its own, here and nowhere else:
 //
 //	Offer                                            a slice that no other node offers, and on which no other node has a claim
-//	Inventory                                        its own slices: the driver says it of nodes that are away as it starts
+//	Inventory                                        its own slices: the driver says it of nodes that are away as it starts, and a
+//	                                                 provider of what its pilots have
 //	Granted, Refused                                 an ask, a reservation or an extension that this node was asked for, of that job
 //	Leased, RedeemRefused, Running, Report,          a claim, or a member of a gang's, that this node has, or had when it was settled
 //	  Extended, Result, Published
 //	Room, Probed, Announce, Told, Parting, Winning   nodes of this zone where tickets search; a place on a slice that is the node's own
+//	Sighted                                          from a provider, of the pool of its name, and nothing else from one
 //
 // What is of nobody (an ask that has lapsed, a job that is gone) may be said by any node: all it gets is an answer to itself.
 type senders Zone
@@ -31,7 +34,7 @@ func (z *senders) entitled(in *protocol.Message) bool {
 		v := in.Body.(*protocol.SliceView)
 		return by != "" && v.Node == by && z.sites.Takes(v)
 	case protocol.Inventory:
-		return by != ""
+		return by != "" || in.From.Role == protocol.Provider
 	case protocol.Granted:
 		node, of := z.asked(in.Body.(*protocol.Grant).Ask)
 		return by != "" && (node == "" || node == by && of == in.Job)
@@ -49,8 +52,10 @@ func (z *senders) entitled(in *protocol.Message) bool {
 		return z.searches(by) && (p == nil || z.offers(by, p))
 	case protocol.Winning: // where no ticket searches any more a zone only lets its node go
 		return by != "" && (z.seek == nil || z.searches(by)) && z.offers(by, &in.Body.(*protocol.Prize).Place)
+	case protocol.Sighted:
+		return in.From.Role == protocol.Provider && in.From.ID == in.Body.(*supply.Sight).Pool.Name
 	default: // what gates, zones, people's agents and the driver say
-		return in.From.Role != protocol.Node
+		return in.From.Role != protocol.Node && in.From.Role != protocol.Provider
 	}
 }
 

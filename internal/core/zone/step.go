@@ -5,6 +5,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/supply"
 )
 
 // Step handles one message. Facts and effects are appended to out; now never goes back.
@@ -24,7 +25,11 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		}
 		z.reach.Settled(v.Node)
 	case protocol.Inventory:
-		if len(in.Body.(*protocol.Stock).Slices) > 0 {
+		list := in.Body.(*protocol.Stock).Slices
+		switch {
+		case in.From.Role == protocol.Provider:
+			z.reach.Lend(in.From.ID, list)
+		case len(list) > 0:
 			z.reach.Await(job.NodeID(in.From.ID))
 		}
 	case protocol.Granted:
@@ -32,12 +37,7 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Refused:
 		z.refused(now, &in, in.Body.(*protocol.Refusal), out)
 	case protocol.Removed:
-		node := in.Body.(*protocol.Removal).Node
-		z.sites.Remove(now, node)
-		z.reach.Settled(node)
-		if z.seek != nil {
-			z.seek.Ground().Forget(node)
-		}
+		z.remove(now, in.Body.(*protocol.Removal).Node, out)
 	case protocol.Tick:
 		z.woken = 0 // no wake-up is pending any more
 	case protocol.Attend:
@@ -48,6 +48,8 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		if j := z.home.Book().Job(in.Job); j != nil {
 			z.floor.Answer(now, &entryOf(j).floor, &in, in.Body.(*protocol.Proposal))
 		}
+	case protocol.Sighted:
+		(*unserved)(z).sighted(now, &in, in.Body.(*supply.Sight), out)
 	default:
 		if !z.federated(now, &in, out) {
 			z.home.Step(now, &in, out)

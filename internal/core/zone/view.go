@@ -24,6 +24,15 @@ import (
 // viewSource is the zone as its view sees it.
 type viewSource Zone
 
+// parts are what the view reads.
+func (z *viewSource) parts() view.Parts {
+	p := view.Parts{Ledger: z.home, Floor: z, Planner: z, Slices: z, Waits: z, Loans: (*asking)(z)}
+	if z.cfg.Search != nil {
+		p.Tickets = (*seeking)(z)
+	}
+	return p
+}
+
 func (z *viewSource) Classes() []*window.Class               { return z.floor.Classes() }
 func (z *viewSource) Slices() []*window.Slice                { return z.floor.Slices() }
 func (z *viewSource) Open() int                              { return z.floor.Open() }

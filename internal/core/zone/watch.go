@@ -162,8 +162,8 @@ func (z *fleet) Memory(id job.SliceID) quantity.Amount {
 }
 
 func (z *fleet) Barred(id job.SliceID) bool {
-	s := z.sites.FindOffered(id)
-	return s != nil && !s.Usable()
+	s := z.sites.Find(id)
+	return s != nil && s.Barred()
 }
 
 func (z *fleet) Largest(spec *job.Spec) quantity.Amount { return z.reach.Largest(spec) }

@@ -17,6 +17,8 @@ type simSlice struct {
 	vers uint64
 	sent string
 	runs []*simRun
+	// back is when another machine joins by the name of its node, which was removed.
+	back quantity.Instant
 }
 
 type simRun struct {
@@ -33,8 +35,26 @@ func (w *world) slice(id job.SliceID) *simSlice {
 	return w.slices[i]
 }
 
+// removes has a node leave for good, with all that runs there; no word of it comes through any more. Another joins by its name later, with
+// slices by the same names, and counts from its start.
+func (w *world) removes(by job.NodeID, back quantity.Instant) {
+	said := func(m protocol.Message) bool { return m.From == node(string(by)) }
+	w.queue = slices.DeleteFunc(w.queue, said)
+	w.late = slices.DeleteFunc(w.late, func(l letter) bool { return said(l.m) })
+	for _, s := range w.slices {
+		if s.at() == node(string(by)) {
+			s.busy, s.vers, s.sent, s.runs, s.back = nil, 0, "", nil, back
+			delete(w.mail.newest, s.view.ID)
+		}
+	}
+	w.step(protocol.Message{Kind: protocol.Removed, From: protocol.Address{Role: protocol.Person}, Body: &protocol.Removal{Node: by}})
+}
+
 // node answers as the slices' owner does, in the plainest way.
 func (w *world) node(m protocol.Message) {
+	if !slices.ContainsFunc(w.slices, func(s *simSlice) bool { return s.at() == m.To && s.back <= w.now }) {
+		return // it was removed
+	}
 	reply := func(a protocol.Message) {
 		a.From = m.To
 		w.reply(a)

@@ -267,7 +267,7 @@ func (w *world) deliver() bool {
 			}
 		}
 		s.runs = slices.DeleteFunc(s.runs, func(r *simRun) bool { return r.acked })
-		if g := fmt.Sprint(s.gaps(w.now)); g != s.sent && w.cut <= w.now {
+		if g := fmt.Sprint(s.gaps(w.now)); g != s.sent && w.cut <= w.now && s.back <= w.now {
 			s.sent = g
 			s.vers++
 			w.reply(protocol.Message{Kind: protocol.Offer, From: s.at(), Epoch: w.epoch, Body: &protocol.SliceView{

@@ -24,6 +24,8 @@ type Pool struct {
 	// Notice is how long before its slice is reclaimed a subjob is warned. Default 30 s. NeverGives: the pool gives nothing back.
 	Notice     time.Duration
 	NeverGives bool
+	// Ownerless is for how long a subjob's Pod goes on without hearing of its operator; 0: to its lease's end.
+	Ownerless time.Duration
 }
 
 // Class is a DeviceClass as it is used for subjobs.

@@ -96,10 +96,15 @@ func ExitCode(err error) int {
 
 // OutputAs adds -o with forms of its own to a command; the first is the default.
 func (a *App) OutputAs(c *cobra.Command, forms ...string) *cobra.Command {
-	c.Flags().StringVarP(&a.Format, "output", "o", forms[0], "the form of the answer: "+strings.Join(forms, ", "))
+	return FormAs(a, c, "output", forms...)
+}
+
+// FormAs is OutputAs for a command that has another use for --output: the flag is long.
+func FormAs(a *App, c *cobra.Command, long string, forms ...string) *cobra.Command {
+	c.Flags().StringVarP(&a.Format, long, "o", forms[0], "the form of the answer: "+strings.Join(forms, ", "))
 	pre := c.PreRunE
 	c.PreRunE = func(cmd *cobra.Command, args []string) error {
-		if !cmd.Flags().Changed("output") {
+		if !cmd.Flags().Changed(long) {
 			a.Format = forms[0] // all commands share the variable, and so the default that was set last
 		}
 		for _, f := range forms {
@@ -112,7 +117,7 @@ func (a *App) OutputAs(c *cobra.Command, forms ...string) *cobra.Command {
 		}
 		return Usage("-o %s is no form; want one of %s", a.Format, strings.Join(forms, ", "))
 	}
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	_ = c.RegisterFlagCompletionFunc(long, cobra.FixedCompletions(forms, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return c
 }
 

@@ -182,14 +182,23 @@ func TestParseSlicePool(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got, err := ParseSlicePool("f", []byte(head+"spec: {extendedResources: [{name: nvidia.com/gpu}]}")); err != nil ||
-		got.Notice != DefaultNotice || got.NeverGives || got.Resources[0].Speed != 0 {
+		got.Notice != DefaultNotice || got.NeverGives || got.Ownerless != time.Minute || got.Resources[0].Speed != 0 {
 		t.Errorf("%+v, %v", got, err)
+	}
+	for text, want := range map[string]time.Duration{"0s": 0, "0": 0, "10s": 10 * time.Second,
+		"2m, giveBack: {notice: 5s}": 2 * time.Minute, "2m, giveBack: {never: true}": 0} {
+		got, err := ParseSlicePool("f", []byte(head+"spec: {extendedResources: [{name: nvidia.com/gpu}], ownerless: "+text+"}"))
+		if err != nil || got.Ownerless != want {
+			t.Errorf("ownerless: %s: %v, %v", text, got.Ownerless, err)
+		}
 	}
 	const entry = "spec: {extendedResources: [{name: a/b}], " +
 		"calendar: [{name: x, from: 2026-03-02T08:00:00Z, to: 2026-03-%02dT10:00:00Z, %s}]}"
 	at := func(more string) string { return fmt.Sprintf(entry, 2, more) }
 	next := func(more string) string { return fmt.Sprintf(entry, 3, more) }
 	for text, want := range map[string]string{
+		"spec: {extendedResources: [{name: a/b}], ownerless: 9s}": "want 10s or more, or 0s for none",
+		"spec: {extendedResources: [{name: a/b}], ownerless: 60}": "ownerless: ",
 		"spec: {}": "names no devices", `spec: {deviceClasses: [{name: "", driver: d}]}`: "is empty",
 		`spec: {deviceClasses: [{name: c, driver: ""}]}`:     "is empty",
 		"spec: {extendedResources: [{name: gpu}]}":           "spec.extendedResources[0].name: is",

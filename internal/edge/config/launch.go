@@ -2,6 +2,7 @@ package config
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,7 @@ func launch(o strict.Object, s *job.Spec) {
 	if cmd.Listed() && (cmd.Hollow() || len(l.Command) > 0 && l.Command[0] == "") {
 		cmd.Wrong("names no program; write for example %s", commandExample)
 	}
+	l.Adapter = adapterOf(o.Get("adapter"), s)
 	l.Image = imageOf(o.Get("image"))
 	l.Env = variablesOf(o.Get("env"))
 	l.Umask = umaskOf(o.Get("umask"))
@@ -48,6 +50,83 @@ func launch(o strict.Object, s *job.Spec) {
 	limits := o.Get("limits").AsObject()
 	l.LogLimit = int64(limits.Get("log").AsAmount(0))
 	l.OutputLimit = int64(limits.Get("output").AsAmount(0))
+}
+
+// adapterOf is what runs a command that does not know the contract.
+func adapterOf(v strict.Value, s *job.Spec) (a job.Adapter) {
+	if !v.Given() {
+		return a
+	}
+	o, kinds := v.AsObject(), []string{}
+	for _, kind := range []string{"lines", "directory", "array", "trials"} {
+		if o.Get(kind).Given() {
+			kinds = append(kinds, kind)
+		}
+	}
+	switch {
+	case !o.Mapped():
+		return a
+	case len(kinds) == 0:
+		v.Wrong("names none; write for example {lines: {input: prompts.jsonl}}, or leave it out")
+		return a
+	case len(kinds) > 1:
+		v.Wrong("names %s; want exactly one of them", strings.Join(kinds, " and "))
+		return a
+	case kinds[0] == "directory":
+		a.Directory = directoryAdapter(o.Get("directory"), s)
+		return a
+	case s.Kind != job.Items && s.Kind != 0:
+		o.Get(kinds[0]).Wrong("only a job of items has a unit for each %s; give items: {total: N}, or leave it out",
+			map[string]string{"lines": "line", "array": "task", "trials": "trial"}[kinds[0]])
+	}
+	if kinds[0] != "lines" {
+		if s.Grid > 1 {
+			v.Wrong("runs tasks, of which each is a unit; leave items.grid out")
+		}
+		a.Array, a.Trials = arrayOf(o.Get("array"), s.Total), trialsOf(o.Get("trials"))
+		a.Keep = s.OnBadItem == job.BadItemSkips
+		return a
+	}
+	of := o.Get("lines").AsObject()
+	a.Lines = job.Lines{Input: inputOf(of.Must("input")), Index: inputOf(of.Get("index")),
+		Format: job.LineFormat(of.Get("format").AsChoice()), Header: of.Get("header").Boolean(false),
+		AnswersHeader: of.Get("answersHeader").Boolean(false)}
+	return a
+}
+
+// directoryAdapter is the adapter for a program that goes on from a directory of its own.
+func directoryAdapter(v strict.Value, s *job.Spec) (d job.Directory) {
+	if s.Kind != 0 && (s.Kind != job.Steps || s.Grid != 1) {
+		v.Wrong("only a chain that may be cut behind any step goes on from such a directory; give steps: {total: N, every: 1}, " +
+			"or leave it out")
+	}
+	of := v.AsObject()
+	at := of.Must("path")
+	if d.Path = directoryOf(at); at.Given() && (!inside(d.Path) || path.Clean(d.Path) == ".") {
+		at.Wrong("is %s; want a directory below the one that the command starts in, such as ckpt", at.What())
+	}
+	d.Path = path.Clean(d.Path)
+	if p := of.Get("progress"); p.Given() {
+		if _, err := regexp.Compile(p.AsText()); err != nil {
+			p.Wrong("is no regular expression (%v); write for example 'step (\\d+)'", err)
+		}
+		d.Progress = p.AsText()
+	}
+	return d
+}
+
+// inputOf is a file that an adapter reads.
+func inputOf(v strict.Value) string {
+	s := v.AsText()
+	switch {
+	case !v.Given():
+		return ""
+	case s == "" || len(s) > 4095:
+		v.Wrong("is %s; want a file such as prompts.jsonl (at most 4095 bytes)", v.What())
+	case !path.IsAbs(s) && !inside(s):
+		v.Wrong("is %s, which leads out of workdir; want a file below it, or an absolute path", v.What())
+	}
+	return path.Clean(s)
 }
 
 // umaskOf is a file mode creation mask in octal, quoted or not.
@@ -172,10 +251,4 @@ func workdirOf(v strict.Value) string {
 		}
 	}
 	return s
-}
-
-// inside says whether a path stays below where it starts.
-func inside(p string) bool {
-	p = path.Clean(p)
-	return !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../")
 }

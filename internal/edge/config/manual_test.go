@@ -80,6 +80,10 @@ func counted() [][3]string {
 			"a failure; from outside where it waited for processors for half of its time or more (ten times in a row)",
 		},
 		{
+			"the same, of the piece that measures how long a unit takes", "`deadline`, `yielded`",
+			"neither: the next one gets four times as long; a failure where no window is longer",
+		},
+		{
 			"its supervisor died, and the daemon (in a cluster the Pod's first process, or the machine) lived; its processes could " +
 				"not be ended", "`lost`",
 			"a failure: the program may have done it",

@@ -49,6 +49,8 @@ type Daemon struct {
 	// Store is where work directories, outputs and checkpoints lie, as `sluice store --store` takes it; empty: only work directories, in
 	// the data directory's own.
 	Store string
+	// Providers lend machines to a head, each to a pool of its name.
+	Providers []Provider
 	// Renamed says of keys of the file that have another name now which it is.
 	Renamed []string
 }
@@ -58,15 +60,15 @@ const MostEnds = forecast.One * 9 / 10
 
 // ParseDaemon reads the daemon's file: {policy, queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, flow: {...},
 // starve: {...}, subjobs: {...}, ends: {risk}, retention: {age, jobs}, airlock: {...}, store: KIND:WHERE, zones (how many, or their
-// names), nodes (how many, or [{count, rack, block}]), gangs: {ports: FIRST-LAST}}. Of a queue only name is needed; weight is 1 if left
-// out, and no cap, limit, bound or user is set. Market and Subjobs say what they may hold. It is as strict as ParseJob, and its error
-// alike.
+// names), nodes (how many, or [{count, rack, block}]), gangs: {ports: FIRST-LAST}, providers: [{name, kind, ...}]}. Of a queue only name is
+// needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market, Subjobs and ProvidersOf say what they may hold. It is
+// as strict as ParseJob, and its error alike.
 func ParseDaemon(name string, data []byte) (Daemon, error) {
 	c := strict.New(name, false)
 	d := Daemon{Ends: ends.DefaultTheta}
 	for _, doc := range c.Documents(data, 1) {
 		top := c.Root(doc, nil).Object("policy", "queues", "market", "flow", "starve", "subjobs", "ends", "retention", "zones", "nodes",
-			"gangs", "airlock", "store")
+			"gangs", "airlock", "store", "providers")
 		d.Policy = top.Get("policy").Text("a policy such as shortest", "")
 		d.Queues = QueuesOf(top.Get("queues"))
 		if top.Has("market") {
@@ -84,6 +86,7 @@ func ParseDaemon(name string, data []byte) (Daemon, error) {
 		d.Ports = portsOf(top.Get("gangs").Object("ports").Get("ports"))
 		d.Airlock = AirlockOf(top.Get("airlock"))
 		d.Store = top.Get("store").Text("a store such as path:/mnt/shared/sluice", "")
+		d.Providers = ProvidersOf(top.Get("providers"))
 		d.Zones, d.ZoneNames = zonesOf(top.Get("zones"))
 		d.Nodes, d.Places = nodesOf(top.Get("nodes"))
 		if d.Nodes > 0 && d.Nodes < d.Zones {

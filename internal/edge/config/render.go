@@ -30,16 +30,20 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 		if s.External {
 			key, per = "external", "perUnit"
 		}
-		add(spec, key, mapping(entry("total", number(s.Total)), entry("unit", text(s.Unit)), entry(per, length(s.PerUnit)),
-			entry("grid", number(s.Grid)), entry("parallelism", number(int64(s.Parallelism)))))
+		units := renderUnits(s, per)
+		add(units, "grid", number(s.Grid))
+		add(units, "parallelism", number(int64(s.Parallelism)))
+		add(spec, key, units)
 		add(spec, "onItemFailure", text([]string{"fail", "skip"}[s.OnBadItem]))
 	case job.Steps:
 		key, per, grid := "steps", "perStep", "every"
 		if s.External {
 			key, per, grid = "external", "perUnit", "grid"
 		}
-		chain := mapping(entry("total", number(s.Total)), entry("unit", text(s.Unit)), entry(per, length(s.PerUnit)),
-			entry(grid, number(s.Grid)), entry("restore", length(s.Restore)), entry("checkpoint", length(s.Checkpoint)))
+		chain := renderUnits(s, per)
+		add(chain, grid, number(s.Grid))
+		add(chain, "restore", length(s.Restore))
+		add(chain, "checkpoint", length(s.Checkpoint))
 		if s.External {
 			add(chain, "chain", number("true"))
 		}
@@ -103,6 +107,15 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
+// renderUnits begins what both divisible kinds have: the units, and their time if one was given.
+func renderUnits(s *job.Spec, per string) *yaml.Node {
+	units := mapping(entry("total", number(s.Total)), entry("unit", text(s.Unit)))
+	if s.PerUnit > 0 {
+		add(units, per, length(s.PerUnit))
+	}
+	return units
+}
+
 func renderLaunch(spec *yaml.Node, l *job.Launch, workdir string) {
 	if l.Image != "" {
 		add(spec, "image", text(l.Image))
@@ -118,6 +131,29 @@ func renderLaunch(spec *yaml.Node, l *job.Launch, workdir string) {
 		cmd.Content = append(cmd.Content, quoted(arg))
 	}
 	add(spec, "command", cmd)
+	if lines := &l.Adapter.Lines; lines.Input != "" {
+		m := mapping(entry("input", quoted(lines.Input)), entry("format", text(lines.Format.String())))
+		if lines.Index != "" {
+			add(m, "index", quoted(lines.Index))
+		}
+		if lines.Header {
+			add(m, "header", number("true"))
+		}
+		if lines.AnswersHeader {
+			add(m, "answersHeader", number("true"))
+		}
+		add(spec, "adapter", mapping(entry("lines", m)))
+	}
+	if tasks := renderTasks(&l.Adapter); tasks != nil {
+		add(spec, "adapter", tasks)
+	}
+	if d := &l.Adapter.Directory; d.Path != "" {
+		m := mapping(entry("path", quoted(d.Path)))
+		if d.Progress != "" {
+			add(m, "progress", quoted(d.Progress))
+		}
+		add(spec, "adapter", mapping(entry("directory", m)))
+	}
 	renderVariables(spec, l.Env)
 	if l.Umask.Named {
 		add(spec, "umask", quoted(fmt.Sprintf("%03o", l.Umask.Bits)))
@@ -138,6 +174,26 @@ func renderLaunch(spec *yaml.Node, l *job.Launch, workdir string) {
 		}
 		add(spec, "limits", limits)
 	}
+}
+
+// renderTasks are the keys of an adapter that runs tasks; nil: it is none.
+func renderTasks(a *job.Adapter) *yaml.Node {
+	switch {
+	case a.Array.Indices != "":
+		m := mapping(entry("indices", quoted(a.Array.Indices)))
+		for _, f := range []struct{ key, value string }{{"name", a.Array.Name}, {"output", a.Array.Output}, {"error", a.Array.Error}} {
+			if f.value != "" {
+				add(m, f.key, quoted(f.value))
+			}
+		}
+		if a.Array.Limit > 0 {
+			add(m, "limit", length(a.Array.Limit))
+		}
+		return mapping(entry("array", m))
+	case a.Trials.Table != "":
+		return mapping(entry("trials", mapping(entry("table", quoted(a.Trials.Table)))))
+	}
+	return nil
 }
 
 // renderChoices writes what the job values and the other ways to run it.

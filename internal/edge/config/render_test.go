@@ -82,6 +82,29 @@ func drawSpec(t *rapid.T) *job.Spec {
 		s.Launch.Env = append(s.Launch.Env, k+"="+text.Draw(t, "value"))
 	}
 	slices.Sort(s.Launch.Env)
+	if s.Kind == job.Items && rapid.Bool().Draw(t, "adapter") {
+		file := rapid.StringMatching(`/?[a-z: #"]{1,9}(/[a-z]{1,3})?`)
+		s.Launch.Adapter.Lines = job.Lines{Input: file.Draw(t, "input"), Format: job.LineFormat(rapid.IntRange(0, 1).Draw(t, "format")),
+			Header: rapid.Bool().Draw(t, "header"), AnswersHeader: rapid.Bool().Draw(t, "header of answers")}
+		if rapid.Bool().Draw(t, "index is given") {
+			s.Launch.Adapter.Lines.Index = file.Draw(t, "index")
+		}
+	}
+	if s.Kind == job.Items && s.Grid == 1 && rapid.Bool().Draw(t, "tasks") {
+		text := rapid.StringMatching(`[a-z #"é]{1,9}`)
+		a := job.Adapter{Keep: s.OnBadItem == job.BadItemSkips}
+		if a.Trials.Table = text.Draw(t, "table"); rapid.Bool().Draw(t, "array") && s.Total <= 1000 {
+			a.Trials = job.Trials{}
+			a.Array = job.Array{Indices: fmt.Sprintf("1-%d%%7", s.Total), Name: text.Draw(t, "name"), Output: text.Draw(t, "output") + "%a",
+				Limit: dur(time.Second, time.Hour, "limit")}
+		}
+		s.Launch.Adapter = a
+	}
+	if s.Kind == job.Steps && rapid.Bool().Draw(t, "adapter") {
+		s.Grid = 1
+		s.Launch.Adapter.Directory = job.Directory{Path: rapid.StringMatching(`[a-z: #"]{1,9}(/[a-z]{1,3})?`).Draw(t, "path"),
+			Progress: rapid.SampledFrom([]string{"", `step (\d+)`, `"#: '`}).Draw(t, "progress")}
+	}
 	if rapid.Bool().Draw(t, "umask is named") {
 		s.Launch.Umask = job.Umask{Named: true, Bits: uint16(rapid.IntRange(0, 0o777).Draw(t, "umask"))}
 	}

@@ -42,6 +42,9 @@ func specFields() []strict.Field {
 		{Key: "command", Need: true, Form: strict.AList("a list such as "+commandExample, strict.AText("text"), maxArguments),
 			Example: commandExample, Doc: "The program with its arguments. It works on units [$SLUICE_FROM, $SLUICE_TO), reports in " +
 				"$SLUICE_PROGRESS_FILE, and writes to $SLUICE_OUTPUT_DIR."},
+		{Key: "adapter", Form: adapterForm(), Unset: "none: the command keeps the contract itself",
+			Example: "{lines: {input: prompts.jsonl}}", Of: []string{"items", "steps"},
+			Doc: "Runs a command that does not know $SLUICE_FROM, and keeps the contract of subjobs for it."},
 		{Key: "image", Form: strict.AText("an image such as registry.example.com/team/train:v3"),
 			Example: "registry.example.com/team/train:v3", Unset: "none",
 			Doc: "The container image of the subjobs, where they are Pods (sluice operator): needed there, and ignored elsewhere."},
@@ -128,6 +131,41 @@ const commandExample = `[sh, -c, "./count.sh"]`
 
 func shareOfWorth() strict.Form { return strict.AShare(1000, 0, 1000, 0) }
 
+func adapterForm() strict.Form {
+	return strict.AnObject(
+		strict.Field{Key: "lines", Form: strict.AnObject(
+			strict.Field{Key: "input", Need: true, Form: strict.AText("a file such as prompts.jsonl"), Example: "prompts.jsonl",
+				Doc: "The file, below workdir, or an absolute path that is the same wherever subjobs run. Unit k is its k-th line."},
+			strict.Field{Key: "index", Form: strict.AText("a file such as .sluice/index"), Unset: "the input is read from its beginning",
+				Example: ".sluice/index", Doc: "The offsets of the input's lines, as sluice map writes them beside it."},
+			strict.Field{Key: "format", Form: strict.AChoice(job.LineFormats()...), Example: "csv",
+				Doc: "What a line is: in csv it may have line ends within double quotes, and an empty one is none."},
+			strict.Field{Key: "header", Form: strict.Form{Kind: strict.IsBoolean}, Example: "true",
+				Doc: "The first line is no unit: it goes to every subjob, in front of its lines."},
+			strict.Field{Key: "answersHeader", Form: strict.Form{Kind: strict.IsBoolean}, Example: "true",
+				Doc: "The command writes a header too, in front of its answers."},
+		), Example: "{input: prompts.jsonl}", Unset: "no lines",
+			Doc: "The command reads lines on stdin, a unit each, and the k-th line that it writes to stdout answers the k-th that it " +
+				"read. The answers are in the file answers of $SLUICE_OUTPUT_DIR."},
+		strict.Field{Key: "array", Form: arrayForm(), Example: "{indices: 0-199}", Unset: "no array",
+			Doc: "The command is run once for each unit, as the tasks of Slurm's job arrays are. A task that fails is written down with " +
+				"its exit status in the file tasks.jsonl of $SLUICE_OUTPUT_DIR where onItemFailure says skip."},
+		strict.Field{Key: "trials", Form: trialsForm(), Example: "{table: .sluice/trials}", Unset: "no trials",
+			Doc: "The command is run once for each unit, with that trial's parameters in its arguments. What it writes into " +
+				"$SLUICE_METRICS_FILE, lines such as {\"metric\": 0.3, \"step\": 10}, is summed up in tasks.jsonl."},
+		strict.Field{Key: "directory", Form: strict.AnObject(
+			strict.Field{Key: "path", Need: true, Form: strict.AText("a directory such as ckpt"), Example: "ckpt",
+				Doc: "The program's checkpoint directory, below the one that it starts in."},
+			strict.Field{Key: "progress", Form: strict.AText(`a regular expression such as 'step (\d+)'`), Example: `'step (\d+)'`,
+				Unset: "the number in the name of the newest checkpoint", Doc: "Finds in a line of the command's output how many " +
+					"steps are done: its first group, or the last number of what it matches."},
+		), Example: "{path: ckpt}", Unset: "no directory",
+			Doc: "The command goes on from a directory of its own, saves there, and ends on SIGTERM. What the subjob before has left is " +
+				"put there first, and the directory behind the command's end is the subjob's checkpoint; when the command has ended " +
+				"with 0 behind the last step, the directory is in $SLUICE_OUTPUT_DIR. Steps only, with every: 1."},
+	)
+}
+
 func totalField(example string) strict.Field {
 	return strict.Field{Key: "total", Need: true, Form: strict.ANumber(1, MaxTotal, 1), Example: example,
 		Doc: "How many units the job has."}
@@ -149,11 +187,17 @@ func costFields(more string) []strict.Field {
 	}
 }
 
+// timeField is the time of one unit.
+func timeField(key, example string) strict.Field {
+	return strict.Field{Key: key, Form: strict.ALength(1, MaxTime, 0), Unset: "not known: a first piece is measured", Example: example,
+		Doc: "What one unit takes on a slice of speed 1. It is learned as the job runs. Where it is left out the first piece is the " +
+			"shortest one, runs alone, and tells it; until then nobody can say when the job finishes."}
+}
+
 func itemsForm() strict.Form {
 	return strict.AnObject(
 		totalField("10000"), unitField("item"),
-		strict.Field{Key: "perItem", Need: true, Form: strict.ALength(1, MaxTime, 0), Example: "20ms",
-			Doc: "What one unit takes on a slice of speed 1. It is learned as the job runs."},
+		timeField("perItem", "20ms"),
 		strict.Field{Key: "grid", Form: strict.ANumber(1, MaxTotal, 1), Example: "10", Doc: "Cuts lie at multiples of it."},
 		parallelismField("How many subjobs may run at once."),
 	)
@@ -162,8 +206,7 @@ func itemsForm() strict.Form {
 func stepsForm() strict.Form {
 	return strict.AnObject(append([]strict.Field{
 		totalField("90000"), unitField("step"),
-		{Key: "perStep", Need: true, Form: strict.ALength(1, MaxTime, 0), Example: "35ms",
-			Doc: "What one unit takes on a slice of speed 1. It is learned as the job runs."},
+		timeField("perStep", "35ms"),
 		{Key: "every", Need: true, Form: strict.ANumber(1, MaxTotal, 1), Example: "500", Doc: "A checkpoint may lie at multiples of it."},
 	}, costFields("")...)...)
 }

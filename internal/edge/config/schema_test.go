@@ -61,13 +61,30 @@ func whole(t *testing.T, path, text string) []byte {
 	if len(keys) > 1 && slices.Contains(kindsOfWork(), keys[1]) {
 		kind = keys[1]
 	}
+	directory := strings.HasPrefix(path, "spec.adapter.directory")
+	if directory {
+		kind = "steps"
+	}
 	spec[kind] = map[string]map[string]any{
 		"items": {"total": 90000, "perItem": "1ms"}, "steps": {"total": 90000, "perStep": "1ms", "every": 10},
 		"rigid": {"walltime": "1h"}, "external": {"total": 90000, "perUnit": "1ms"},
 	}[kind]
+	if strings.HasPrefix(path, "spec.adapter.array") {
+		spec[kind].(map[string]any)["total"] = 200
+		if path != "spec.adapter.array" {
+			spec["adapter"] = map[string]any{"array": map[string]any{"indices": "1-200"}}
+		}
+	}
+	if directory {
+		spec[kind].(map[string]any)["every"] = 1
+	}
 	switch path { // what a key needs beside it
+	case "spec.adapter.directory.progress":
+		spec["adapter"] = map[string]any{"directory": map[string]any{"path": "ckpt"}}
 	case "spec.subdir":
 		spec["workdir"] = "."
+	case "spec.adapter.lines.index", "spec.adapter.lines.format", "spec.adapter.lines.header", "spec.adapter.lines.answersHeader":
+		spec["adapter"] = map[string]any{"lines": map[string]any{"input": "f"}}
 	case "spec.external.restore", "spec.external.checkpoint":
 		spec[kind].(map[string]any)["chain"] = true
 	case "spec.rigid.steps.total", "spec.rigid.steps.every":

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/civil"
+	"sluice.dev/sluice/internal/core/departure"
 	"sluice.dev/sluice/internal/edge/cluster"
 	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/edge/timezone"
@@ -96,6 +97,9 @@ func slicePoolFile() strict.Form {
 				strict.Field{Key: "never", Form: strict.Form{Kind: strict.IsBoolean}, Example: "true",
 					Doc: "Nothing is given back before its time, whoever waits."},
 			), Unset: "with 30s notice", Example: "{notice: 30s}", Doc: "What is done where a Pod waits for a device that a subjob holds."},
+			strict.Field{Key: "ownerless", Form: strict.ALength(0, MaxTime, departure.Ownerless), Example: "60s",
+				Doc: "For how long a subjob goes on that hears nothing of its operator, who may be dead: " +
+					"then it yields, as for a Pod that waits. From 10s; 0s: to its lease's end."},
 		), Example: "{extendedResources: [{name: nvidia.com/mig-1g.10gb}]}",
 			Doc: "A pool of slices: which of a cluster's devices Sluice may use when nobody else does."},
 	)
@@ -136,6 +140,14 @@ func ParseSlicePool(name string, data []byte) (p SlicePool, err error) {
 		}
 		back := o.Get("giveBack").AsObject()
 		p.Notice, p.NeverGives = back.Get("notice").AsLength(), back.Get("never").Boolean(false)
+		ownerless := o.Get("ownerless")
+		if p.Ownerless = ownerless.AsLength(); p.Ownerless > 0 && p.Ownerless < departure.LeastOwnerless {
+			ownerless.Wrong("is %s; want %s or more, or 0s for none", strict.FormatDuration(p.Ownerless),
+				strict.FormatDuration(departure.LeastOwnerless))
+		}
+		if p.NeverGives {
+			p.Ownerless = 0 // nobody waits for what is never given back
+		}
 	}
 	if err := c.Err(); err != nil {
 		return SlicePool{}, err

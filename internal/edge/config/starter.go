@@ -67,7 +67,8 @@ func Starter(kind string) ([]byte, error) {
 					fmt.Fprintf(&b, "    # %s: %s\n", k.Key, k.Example)
 				}
 			}
-		case slices.Contains(kindsOfWork(), f.Key), len(f.Of) > 0 && !slices.Contains(f.Of, kind):
+		case slices.Contains(kindsOfWork(), f.Key), len(f.Of) > 0 && !slices.Contains(f.Of, kind),
+			f.Key == "adapter" && kind != "items": // its example is one of items
 		case f.Key == "memory":
 			comment(&b, "  ", f.Doc)
 			b.WriteString("  memory: 64Mi\n")

@@ -52,7 +52,7 @@ func items(v strict.Value, s *job.Spec) {
 	s.Total = o.Must("total").AsNumber()
 	known := o.Count() == before
 	s.Unit = unitOf(o.Get("unit"), s.Unit)
-	s.PerUnit = o.Must("perItem").AsLength()
+	s.PerUnit = o.Get("perItem").AsLength()
 	s.Grid = o.Get("grid").AsNumber()
 	s.Parallelism = int(o.Get("parallelism").AsNumber())
 	if known {
@@ -68,7 +68,7 @@ func steps(v strict.Value, s *job.Spec) {
 	s.Total = o.Must("total").AsNumber()
 	known := o.Count() == before
 	s.Unit = unitOf(o.Get("unit"), s.Unit)
-	s.PerUnit = o.Must("perStep").AsLength()
+	s.PerUnit = o.Get("perStep").AsLength()
 	s.Grid = o.Must("every").AsNumber()
 	s.Restore = o.Get("restore").AsLength()
 	s.Checkpoint = o.Get("checkpoint").AsLength()

@@ -63,6 +63,8 @@ type Program struct {
 	WarnBefore time.Duration
 
 	Command []string
+	// Adapter runs the command, if one is given: it is then the program that is started, and hears the signals that ask for an end alone.
+	Adapter job.Adapter `json:",omitzero"`
 	// Env is the whole environment. WorkDir is where the command starts, in the run directory's work directory.
 	Env     []string
 	WorkDir string

@@ -39,13 +39,16 @@ type StoreSettings struct {
 	Spec []byte
 	// Owner is whose objects are the cluster's, where several share the store.
 	Owner string
+	// TakesNothing: the head goes by a result that says that its subjob left nothing, and looks for no name of it in the store.
+	TakesNothing bool
 }
 
 // toWire is s as it is sent.
 func (s Settings) toWire() *pb.SettingsResponse {
 	m := &pb.SettingsResponse{Zone: s.Zone, Mechanism: s.Mechanism, MechanismSettings: s.MechanismSettings,
-		Store: &pb.StoreSettings{Kind: s.Store.Kind, Spec: s.Store.Spec, Owner: s.Store.Owner}, SeveralUsers: s.SeveralUsers,
-		Stay: &pb.Stay{Ephemeral: s.Stay.Ephemeral}}
+		Store:        &pb.StoreSettings{Kind: s.Store.Kind, Spec: s.Store.Spec, Owner: s.Store.Owner, TakesNothing: s.Store.TakesNothing},
+		SeveralUsers: s.SeveralUsers,
+		Stay:         &pb.Stay{Ephemeral: s.Stay.Ephemeral}}
 	if s.Stay.Until != 0 {
 		m.Stay.Until = timestamppb.New(s.Stay.Until.Time())
 	}
@@ -58,5 +61,6 @@ func (s Settings) toWire() *pb.SettingsResponse {
 func fromWire(m *pb.SettingsResponse) Settings {
 	return Settings{Zone: m.GetZone(), Horizon: m.GetHorizon().AsDuration(), Mechanism: m.GetMechanism(),
 		MechanismSettings: m.GetMechanismSettings(), Store: StoreSettings{Kind: m.GetStore().GetKind(), Spec: m.GetStore().GetSpec(),
-			Owner: m.GetStore().GetOwner()}, SeveralUsers: m.GetSeveralUsers(), Stay: stayFromWire(m.GetStay())}
+			Owner: m.GetStore().GetOwner(), TakesNothing: m.GetStore().GetTakesNothing()},
+		SeveralUsers: m.GetSeveralUsers(), Stay: stayFromWire(m.GetStay())}
 }

@@ -86,7 +86,7 @@ type cluster struct {
 }
 
 var settings = Settings{Zone: "z", Horizon: 90 * time.Minute, Mechanism: "sja", MechanismSettings: []byte(`{"close":"1s"}`),
-	Store: StoreSettings{Kind: "s3", Spec: []byte(`{"bucket":"b"}`), Owner: "o"}}
+	Store: StoreSettings{Kind: "s3", Spec: []byte(`{"bucket":"b"}`), Owner: "o", TakesNothing: true}}
 
 // newCluster opens a head; change may be nil.
 func newCluster(t testing.TB, change func(*HeadOptions)) *cluster {

@@ -10,8 +10,8 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 )
 
-// metrics are all of them. Names begin with sluice_ and units are base units; no label has more values than an enum, so
-// that neither jobs nor slices make series.
+// metrics are all of them. Names begin with sluice_ and units are base units; no label has more values than an enum, or
+// pools than the daemon's file, so that neither jobs nor slices make series.
 type metrics struct {
 	registry *prometheus.Registry
 
@@ -34,6 +34,7 @@ type metrics struct {
 	records  prometheus.Counter
 	bytes    prometheus.Counter
 	trouble  prometheus.Gauge
+	hosts    *prometheus.HistogramVec
 	archive  archived
 	market   market
 	memory   memory
@@ -66,6 +67,9 @@ func newMetrics() *metrics {
 		bytes:    f.counter("sluice_journal_bytes_total", "Bytes of facts appended to the journal."),
 		trouble: f.gauge("sluice_daemon_trouble",
 			"1 while nothing is decided because the journal takes no more, or the node can start no subjob, else 0."),
+		hosts: f.durations("sluice_host_wait_seconds",
+			"Time that workloads outside Sluice waited for what subjobs had, from when that was heard until these were gone, by pool.",
+			0.05, "pool"),
 		archive: newArchived(f),
 		market:  newMarket(f),
 		memory:  newMemory(f),

@@ -134,6 +134,11 @@ func (o *Observer) Strained(g status.Guard, s status.Strain) {
 	o.metrics.memory.count(g.Level == "" || g.Level == memoryOff, &s)
 }
 
+// HostWaited gets each wait that is over, of workloads outside Sluice for what subjobs had.
+func (o *Observer) HostWaited(w *status.HostWait) {
+	o.metrics.hosts.WithLabelValues(w.Pool).Observe(max(0, w.Until.Sub(w.From)).Seconds())
+}
+
 // Negotiated records what the market has counted since the daemon started. It is called whenever a count may have changed.
 func (o *Observer) Negotiated(n status.Negotiation) { o.metrics.market.count(n) }
 

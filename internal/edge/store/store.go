@@ -71,6 +71,10 @@ type Lender interface {
 	// LendPut is a URL by which one object can be written (PUT) to a place of its own, named place, until it expires. What is written there
 	// is no object before Adopt has checked it.
 	LendPut(ctx context.Context, place string, expires time.Duration) (string, error)
+	// LendRead is a URL by which what lies at a place can be read (GET), whatever that is then, until it expires.
+	LendRead(ctx context.Context, place string, expires time.Duration) (string, error)
+	// Write replaces what lies at a place, whole. It is for small words to those who may read them.
+	Write(ctx context.Context, place string, data []byte) error
 	// Peek reads what lies at a place now, for what nothing that counts hangs on: nobody vouches for it. NotFound: nothing was written
 	// there, Exhausted: it is longer than most bytes.
 	Peek(ctx context.Context, place string, most int64) ([]byte, error)

@@ -203,7 +203,8 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 		coder.Pointer(c, 3, &b.Look, lookFields)
 		coder.Text(c, 4, &b.Life)
 	}),
-	protocol.Wished: body(wishesFields()),
+	protocol.Wished:  body(wishesFields()),
+	protocol.Sighted: body(sightFields()), protocol.Ordered: body(orderFields),
 	protocol.Winning: body(func(c *coder.Coder, p *protocol.Prize) {
 		coder.Value(c, 1, &p.Place, placeFields)
 		coder.Value(c, 2, &p.Plan, planFields)
@@ -393,7 +394,8 @@ func knownMessage(k protocol.Kind) bool {
 		within(k, protocol.File, protocol.Outdated) ||
 		within(k, protocol.Search, protocol.ZoneDigest) ||
 		within(k, protocol.Lenders, protocol.Lent) ||
-		within(k, protocol.Visiting, protocol.Winning)
+		within(k, protocol.Visiting, protocol.Winning) ||
+		within(k, protocol.Sighted, protocol.Ordered)
 }
 
 func within[K ~uint8](k, first, last K) bool { return first <= k && k <= last }

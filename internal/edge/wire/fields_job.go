@@ -35,6 +35,7 @@ func resultFields(c *coder.Coder, r *job.Result) {
 	coder.Signed(c, 11, &r.Prepare)
 	coder.Signed(c, 12, &r.Unpack)
 	coder.Signed(c, 13, &r.Waited)
+	coder.Boolean(c, 14, &r.LeftNothing)
 }
 
 func specFields(c *coder.Coder, s *job.Spec) {
@@ -102,6 +103,28 @@ func launchFields(c *coder.Coder, l *job.Launch) {
 	coder.Value(c, 13, &l.Umask, func(c *coder.Coder, u *job.Umask) {
 		coder.Boolean(c, 1, &u.Named)
 		coder.Unsigned(c, 2, &u.Bits)
+	})
+	coder.Value(c, 14, &l.Adapter, func(c *coder.Coder, a *job.Adapter) {
+		coder.Value(c, 1, &a.Lines, func(c *coder.Coder, l *job.Lines) {
+			coder.Text(c, 1, &l.Input)
+			coder.Text(c, 2, &l.Index)
+			coder.Enum(c, 3, &l.Format, job.CSV)
+			coder.Boolean(c, 4, &l.Header)
+			coder.Boolean(c, 5, &l.AnswersHeader)
+		})
+		coder.Value(c, 2, &a.Directory, func(c *coder.Coder, d *job.Directory) {
+			coder.Text(c, 1, &d.Path)
+			coder.Text(c, 2, &d.Progress)
+		})
+		coder.Value(c, 3, &a.Array, func(c *coder.Coder, t *job.Array) {
+			coder.Text(c, 1, &t.Indices)
+			coder.Text(c, 2, &t.Name)
+			coder.Text(c, 3, &t.Output)
+			coder.Text(c, 4, &t.Error)
+			coder.Signed(c, 5, &t.Limit)
+		})
+		coder.Value(c, 4, &a.Trials, func(c *coder.Coder, t *job.Trials) { coder.Text(c, 1, &t.Table) })
+		coder.Boolean(c, 5, &a.Keep)
 	})
 }
 

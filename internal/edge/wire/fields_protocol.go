@@ -20,7 +20,7 @@ func faultFields(c *coder.Coder, f *health.Fault) {
 }
 
 func addressFields(c *coder.Coder, a *protocol.Address) {
-	coder.Enum(c, 1, &a.Role, protocol.Archive)
+	coder.Enum(c, 1, &a.Role, protocol.Provider)
 	coder.Text(c, 2, &a.ID)
 }
 
@@ -81,6 +81,9 @@ func learnedFields(c *coder.Coder, l *protocol.Learned) {
 	coder.Instant(c, 16, &l.FailedAt)
 	coder.Instant(c, 17, &l.KilledAt)
 	coder.Signed(c, 18, &l.Busy)
+	coder.Signed(c, 19, &l.Trials)
+	coder.Signed(c, 20, &l.Sampled)
+	coder.Signed(c, 21, &l.Start)
 }
 
 func reservationFields(c *coder.Coder, r *protocol.Reservation) {
@@ -201,4 +204,5 @@ func pastFields(c *coder.Coder, p *protocol.Past) {
 	coder.Text(c, 23, &p.Detail)
 	coder.Signed(c, 24, &p.Prepare)
 	coder.Signed(c, 25, &p.Waited)
+	coder.Boolean(c, 26, &p.LeftNothing)
 }

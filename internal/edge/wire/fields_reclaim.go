@@ -20,6 +20,7 @@ func wishesFields() func(*coder.Coder, *protocol.Wishes) {
 	takeable := func(c *coder.Coder, s *reclaim.Slice) {
 		coder.Text(c, 1, &s.ID)
 		coder.Signed(c, 2, &s.Notice)
+		coder.Text(c, 3, &s.Pool)
 	}
 	resource := func(c *coder.Coder, r *reclaim.Resource) {
 		coder.Text(c, 1, &r.Name)
@@ -37,6 +38,7 @@ func wishesFields() func(*coder.Coder, *protocol.Wishes) {
 		coder.Instant(c, 3, &t.Began)
 		coder.Signed(c, 4, &t.Limit)
 		coder.Instant(c, 5, &t.End)
+		coder.Boolean(c, 6, &t.Leaving)
 	}
 	amount := func(c *coder.Coder, a *reclaim.Amount) {
 		coder.Signed(c, 1, &a.N)
@@ -139,6 +141,7 @@ func wishesFields() func(*coder.Coder, *protocol.Wishes) {
 		coder.Value(c, 9, &w.Where, where)
 		coder.Text(c, 10, &w.Group)
 		coder.Signed(c, 11, &w.Part)
+		coder.Text(c, 12, &w.Nominated)
 	}
 	dropped := func(c *coder.Coder, d *protocol.Dropped) {
 		coder.Text(c, 1, &d.ID)

@@ -18,7 +18,6 @@ import (
 
 	"connectrpc.com/connect"
 	"golang.org/x/sys/unix"
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
@@ -353,34 +352,6 @@ func TestSubmitSeveral(t *testing.T) {
 	}
 }
 
-// TestWait: it answers at once for jobs that are over, in time when nothing happens, and soon after a change.
-func TestWait(t *testing.T) {
-	fake := apitest.New()
-	_, c := serve(t, api.Options{Service: fake})
-	wait := func(d time.Duration, names ...string) *pb.WaitJobResponse {
-		t.Helper()
-		resp, err := c.WaitJob(t.Context(), connect.NewRequest(&pb.WaitJobRequest{Names: names, Timeout: durationpb.New(d)}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resp.Msg
-	}
-	if got := wait(time.Minute, "gang"); !got.Done || got.Jobs[0].State != pb.Job_FAILED {
-		t.Errorf("got %v", got)
-	}
-	if got := wait(10*time.Millisecond, "gang", "train"); got.Done || len(got.Jobs) != 2 {
-		t.Errorf("got %v", got)
-	}
-	if _, err := c.WaitJob(t.Context(), connect.NewRequest(&pb.WaitJobRequest{Names: []string{"nobody"}})); api.Kind(
-		err) != errkind.NotFound {
-		t.Errorf("error %v", err)
-	}
-	go fake.Set(status.Job{Name: "train", State: job.Finished})
-	if got := wait(time.Minute, "train"); !got.Done || got.Jobs[0].State != pb.Job_COMPLETED {
-		t.Errorf("got %v", got)
-	}
-}
-
 // TestLogs: the bytes arrive, in pieces where there are many; an end of the server ends a follower with a reason.
 func TestLogs(t *testing.T) {
 	fake := apitest.New()
@@ -430,8 +401,9 @@ func TestReadOutput(t *testing.T) {
 		Files: []string{"b.bin"}}
 	fake.OutputList = []status.Output{one, two}
 	_, c := serve(t, api.Options{Service: fake})
+	files := ""
 	read := func(subjob string) (text string, paths []string, err error) {
-		stream, err := c.ReadOutput(t.Context(), connect.NewRequest(&pb.ReadOutputRequest{Name: "train", Subjob: subjob}))
+		stream, err := c.ReadOutput(t.Context(), connect.NewRequest(&pb.ReadOutputRequest{Name: "train", Subjob: subjob, File: files}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -452,6 +424,17 @@ func TestReadOutput(t *testing.T) {
 	if _, _, err := read("1-9"); api.Kind(err) != errkind.NotFound {
 		t.Errorf("unknown subjob: %v", err)
 	}
+	for pattern, want := range map[string]string{"a.txt": "[a.txt]", "?.*": "[a.txt b.bin]", "none": "[]"} {
+		files = pattern
+		if _, paths, err := read(""); err != nil || fmt.Sprint(paths) != want {
+			t.Errorf("%s: %v, %v", pattern, paths, err)
+		}
+	}
+	files = "["
+	if _, _, err := read(""); api.Kind(err) != errkind.Invalid || !strings.Contains(err.Error(), "no pattern") {
+		t.Errorf("%v", err)
+	}
+	files = ""
 	for _, planted := range []string{"link", "pipe", "../secret", "missing"} {
 		two.Files = []string{planted}
 		fake.OutputList = []status.Output{two}

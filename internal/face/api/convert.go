@@ -88,6 +88,7 @@ func jobMessage(j *status.Job) *pb.Job {
 		History: each(j.History, subjobMessage), HistoryDropped: count(j.HistoryDropped),
 		Trust: trustMessage(&j.Trust), Profile: profileMessage(&j.Profile),
 		Prepare: length(j.Prepare), PrepareSeen: j.PrepareSeen, Slices: names(j.Slices), Hints: j.Hints, Owner: j.Owner(),
+		Measuring: j.Measuring,
 	}
 }
 

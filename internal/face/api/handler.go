@@ -21,7 +21,8 @@ import (
 
 // handler turns API calls into calls of the service.
 type handler struct {
-	service Service
+	service  Service
+	machines Machines // nil: this daemon is no head
 	// containers: subjobs are started from images.
 	containers bool
 	now        func() time.Time

@@ -24,6 +24,8 @@ type Machines interface {
 	CreateToken(name job.NodeID, within time.Duration) (token, head string, err error)
 	// RemoveMachine takes one out for good. Errors: NotFound.
 	RemoveMachine(ctx context.Context, name job.NodeID) error
+	// Bring returns once what these jobs have committed on machines is where people look for it, or could not be had now, or ctx is done.
+	Bring(ctx context.Context, names ...job.ID)
 }
 
 // nodeHandler turns calls of NodeService into calls of the service and of the head's machines.

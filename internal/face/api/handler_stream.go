@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -47,6 +48,9 @@ func (h *handler) WaitJob(ctx context.Context, r *connect.Request[pb.WaitJobRequ
 		if err != nil {
 			return nil, wire(err)
 		}
+		if out.Done {
+			h.bring(ctx, names)
+		}
 		if out.Done || last {
 			return connect.NewResponse(out), nil
 		}
@@ -68,6 +72,17 @@ func (h *handler) WaitJob(ctx context.Context, r *connect.Request[pb.WaitJobRequ
 			return nil, wire(context.Cause(ctx))
 		}
 	}
+}
+
+// bring makes what jobs that are over have committed on machines lie where people look for it, for as long as nobody minds the wait: a
+// large output is still on its way from its machine then.
+func (h *handler) bring(ctx context.Context, names []job.ID) {
+	if h.machines == nil {
+		return
+	}
+	ctx, end := context.WithTimeout(ctx, mostBring)
+	defer end()
+	h.machines.Bring(ctx, names...)
 }
 
 // standing is how the named jobs stand now.
@@ -122,6 +137,9 @@ func (h *handler) ReadOutput(ctx context.Context, r *connect.Request[pb.ReadOutp
 	s *connect.ServerStream[pb.ReadOutputResponse]) error {
 	var f fields
 	name, t := h.job(ctx, &f, "name", r.Msg.Name), f.subjob(r.Msg.Subjob)
+	if _, err := filepath.Match(r.Msg.File, ""); err != nil {
+		f.wrong("file", "%q is no pattern; want a path such as logs/*.txt", r.Msg.File)
+	}
 	if err := h.mayReadAs(ctx, &f, name); err != nil {
 		return wire(err)
 	}
@@ -137,6 +155,10 @@ func (h *handler) ReadOutput(ctx context.Context, r *connect.Request[pb.ReadOutp
 	}
 	found := t.Zero() || len(asked) > 0
 	for i := range asked {
+		asked[i].Files = slices.DeleteFunc(slices.Clone(asked[i].Files), func(name string) bool {
+			is, _ := filepath.Match(r.Msg.File, name)
+			return r.Msg.File != "" && !is && r.Msg.File != name
+		})
 		if err := sendOutput(ctx, &asked[i], func() error { return h.mayRead(ctx, name) }, s.Send); err != nil {
 			return wire(err)
 		}

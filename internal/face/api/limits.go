@@ -69,4 +69,6 @@ const (
 	chunk = 64 << 10
 	// After a change, how long to gather more before looking again.
 	settle = 50 * time.Millisecond
+	// mostBring is how long WaitJob holds its answer back for outputs that are on their way from other machines.
+	mostBring = 10 * time.Second
 )

@@ -74,6 +74,11 @@ var needs = map[string]need{ //nolint:gochecknoglobals // a table, written to by
 	pb.UserServiceAddUserProcedure:        administers,
 	pb.UserServiceReplaceTokenProcedure:   administers,
 	pb.UserServiceRemoveUserProcedure:     administers,
+
+	pb.ProviderServiceListProvidersProcedure:  everybody,
+	pb.ProviderServicePauseProviderProcedure:  operates,
+	pb.ProviderServiceResumeProviderProcedure: operates,
+	pb.ProviderServiceTryProviderProcedure:    operates,
 }
 
 // rights refuses calls that the caller's role does not suffice for. What depends on a job or a queue is checked where that is known.

@@ -132,13 +132,14 @@ func TestWhoMayCallWhat(t *testing.T) {
 		"Negotiate": {all, `{"job": "hers", "key": "5eed"}`}, "ListNodes": {all, "{}"}, "CreateToken": {admins, "{}"},
 		"RemoveNode": {admins, `{"name": "m"}`}, "WhoAmI": {all, "{}"}, "ListUsers": {admins, "{}"},
 		"AddUser": {admins, `{"name": "new", "role": "ADMIN"}`}, "ReplaceToken": {admins, `{"name": "new"}`},
-		"RemoveUser": {admins, `{"name": "new"}`},
+		"RemoveUser": {admins, `{"name": "new"}`}, "ListProviders": {all, "{}"}, "PauseProvider": {staff, `{"name": "p"}`},
+		"ResumeProvider": {staff, `{"name": "p"}`}, "TryProvider": {staff, `{"name": "p"}`},
 	}
 	p := populated(t, api.Options{})
 	closed := populated(t, api.Options{Token: "0123456789abcdef"})
 	n := 0
 	for _, file := range []protoreflect.FileDescriptor{pb.File_sluice_v1alpha1_service_proto, pb.File_sluice_v1alpha1_node_proto,
-		pb.File_sluice_v1alpha1_user_proto} {
+		pb.File_sluice_v1alpha1_user_proto, pb.File_sluice_v1alpha1_provider_proto} {
 		for i := range file.Services().Len() {
 			service := file.Services().Get(i)
 			for j := range service.Methods().Len() {

@@ -34,6 +34,8 @@ type Options struct {
 	Service Service
 	// Machines of the cluster whose head the service is; nil: it is none.
 	Machines Machines
+	// Providers lend it machines; nil: none do.
+	Providers Providers
 	// Containers: the service starts subjobs from images, so that a job's counts.
 	Containers bool
 	// Listen is host:port. Any host that is not this machine alone needs TLS and a token.
@@ -222,7 +224,7 @@ func Handler(o Options) http.Handler {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	h := &handler{service: o.Service, containers: o.Containers, now: o.Now}
+	h := &handler{service: o.Service, machines: o.Machines, containers: o.Containers, now: o.Now}
 	shared := append(codecs(), connect.WithInterceptors(connect.UnaryInterceptorFunc(reading), logging{o.Log}, rights{}),
 		connect.WithRecover(recovered(o.Log)))
 	all := connect.WithHandlerOptions(shared...)
@@ -241,6 +243,8 @@ func Handler(o Options) http.Handler {
 	mux.Handle(nodes, sized(machines))
 	people, who := pb.NewUserServiceHandler(&userHandler{o.Service, o.Users, o.Log, o.Now}, all, connect.WithReadMaxBytes(maxCallBytes))
 	mux.Handle(people, sized(who))
+	lent, lenders := pb.NewProviderServiceHandler(&providerHandler{o.Providers}, all, connect.WithReadMaxBytes(maxCallBytes))
+	mux.Handle(lent, sized(lenders))
 	if o.Metrics != nil {
 		mux.Handle("GET /metrics", o.Metrics)
 	}

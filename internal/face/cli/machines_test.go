@@ -52,6 +52,8 @@ func (m *machines) RemoveMachine(_ context.Context, name job.NodeID) error {
 	return nil
 }
 
+func (m *machines) Bring(context.Context, ...job.ID) {}
+
 // asks runs a command against a daemon, a head if it has machines.
 func asks(t *testing.T, service api.Service, m *machines, in string, atTerminal bool, args ...string) (out, errs string, code int) {
 	t.Helper()

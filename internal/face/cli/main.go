@@ -22,6 +22,7 @@ import (
 	"sluice.dev/sluice/internal/face/cli/nodes"
 	"sluice.dev/sluice/internal/face/cli/people"
 	"sluice.dev/sluice/internal/face/cli/pressure"
+	"sluice.dev/sluice/internal/face/cli/providers"
 	"sluice.dev/sluice/internal/face/cli/reserve"
 	"sluice.dev/sluice/internal/face/cli/session"
 	"sluice.dev/sluice/internal/face/cli/submit"
@@ -126,12 +127,13 @@ func (d *Deps) root(a *session.Session) *cobra.Command {
 		id   string
 		cmds []*cobra.Command
 	}{
-		{"jobs", []*cobra.Command{submit.SubmitCmd(a), submit.RunCmd(a), submit.InitCmd(a), jobs.JobsCmd(a), jobs.JobCmd(a),
+		{"jobs", []*cobra.Command{submit.SubmitCmd(a), submit.RunCmd(a), submit.MapCmd(a), submit.SweepCmd(a), submit.TrainCmd(a),
+			submit.InitCmd(a), jobs.JobsCmd(a), jobs.JobCmd(a),
 			jobs.ExplainCmd(a), logs.LogsCmd(a), logs.OutputCmd(a), jobs.WaitCmd(a), jobs.CancelCmd(a), jobs.RequeueCmd(a),
 			jobs.DeleteCmd(a), reserve.PauseCmd(a), reserve.ResumeCmd(a), jobs.AgentCmd(a)}},
 		{"slices", []*cobra.Command{nodes.SlicesCmd(a), nodes.WindowsCmd(a), nodes.TimelineCmd(a), reserve.ReserveCmd(a),
 			reserve.UnreserveCmd(a), reserve.UnquarantineCmd(a), jobs.QueuesCmd(a), jobs.QueueCmd(a), nodes.ZonesCmd(a),
-			nodes.NodesCmd(a), pressure.AirlockCmd(a)}},
+			nodes.NodesCmd(a), providers.Cmd(a), pressure.AirlockCmd(a)}},
 		{"daemon", []*cobra.Command{daemon.UpCmd(a, d.Open), daemon.JoinCmd(a, d.Open), nodes.TokenCmd(a), people.UserCmd(a),
 			top.TopCmd(a), statusCmd(a), data.JournalCmd(a, d.Data), data.ArchiveCmd(a, d.Data), data.StoreCmd(a), versionCmd(a)}},
 		{"daemon", d.operatorCmds(a)},

@@ -86,6 +86,8 @@ func lead(ctx context.Context, client kubernetes.Interface, o *Options, b *board
 	c.writable = o.JobNamespaces
 	done.Go(func() { defer stop(); errLoop = c.run(serving) })
 	done.Go(func() { defer stop(); errDesk = newDesk(h, parts.Lender, c.admitted, dynamics, o).run(serving) })
+	waits := hostWaits{over: monitor.HostWaits, events: events, log: o.Log, after: map[job.NodeID]uint64{}}
+	done.Go(func() { waits.run(serving) })
 	b.show(&pages{monitor.Metrics, monitor.Health, monitor.Ready})
 	if o.Ready != nil {
 		o.Ready(server.Addr(), health)

@@ -27,7 +27,7 @@ const (
 	earlierTemp = ".FORMAT.tmp"
 	// format names what is in a data directory of this build. Any change of a fact raises the number, so that an older
 	// build, which would drop what it does not know, refuses the directory untouched.
-	format = "sluice data 10"
+	format = "sluice data 11"
 	// formatSeveral is the same of a daemon with several zones or nodes, whose facts a build that knows one of each would take for its own.
 	formatSeveral = format + several
 	several       = ", several zones or nodes"
@@ -43,7 +43,8 @@ func readable() []string {
 	return []string{"sluice data 1", "sluice data 2", "sluice data 3", "sluice data 4", "sluice data 4" + several, "sluice data 5",
 		"sluice data 5" + several, "sluice data 6", "sluice data 6" + several, "sluice data 7", "sluice data 7" + several,
 		"sluice data 7" + withName, "sluice data 8", "sluice data 8" + several, "sluice data 8" + withName,
-		"sluice data 9", "sluice data 9" + several, "sluice data 9" + withName}
+		"sluice data 9", "sluice data 9" + several, "sluice data 9" + withName, "sluice data 10", "sluice data 10" + several,
+		"sluice data 10" + withName}
 }
 
 // checkFormat reports whether dir is a data directory that this build reads (known), a new one (neither), or something that

@@ -62,11 +62,14 @@ type Gatherer struct {
 	jobs    Jobs
 
 	mu sync.Mutex
-	// pending are the jobs that something was heard of. serving: facts are those of now, and no longer the journal's.
-	pending map[job.ID]*news
+	// pending are the jobs that something was heard of, batch those that are worked on now. over is closed at the end of that.
+	pending, batch map[job.ID]*news
+	over           chan struct{}
+	// serving: facts are those of now, and no longer the journal's.
 	serving bool
 
 	some    chan struct{} // capacity 1: there is something pending
+	hurry   chan struct{} // capacity 1: somebody waits for it
 	ctx     context.Context
 	giveUp  context.CancelFunc
 	working sync.WaitGroup
@@ -80,7 +83,8 @@ type news struct {
 
 // New returns a gatherer that follows facts, and works after Serve. machine is the machine that made a token, empty for this one.
 func New(machine func(job.Token) job.NodeID, log *slog.Logger) *Gatherer {
-	g := &Gatherer{machine: machine, log: log, pending: map[job.ID]*news{}, some: make(chan struct{}, 1)}
+	g := &Gatherer{machine: machine, log: log, pending: map[job.ID]*news{}, over: make(chan struct{}), some: make(chan struct{}, 1),
+		hurry: make(chan struct{}, 1)}
 	g.ctx, g.giveUp = context.WithCancel(context.Background())
 	return g
 }
@@ -162,12 +166,13 @@ func (g *Gatherer) note(name job.ID, t job.Token) {
 	if t.Zero() || len(n.tokens) > mostNews {
 		n.all, n.tokens = true, nil
 	}
-	g.wake()
+	wake(g.some)
 }
 
-func (g *Gatherer) wake() {
+// wake signals a channel of capacity 1.
+func wake(c chan struct{}) {
 	select {
-	case g.some <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -182,6 +187,7 @@ func (g *Gatherer) run() {
 		}
 		select {
 		case <-time.After(pause):
+		case <-g.hurry:
 		case <-g.ctx.Done():
 			return
 		}
@@ -197,7 +203,7 @@ func (g *Gatherer) run() {
 func (g *Gatherer) pass() bool {
 	g.mu.Lock()
 	batch := g.pending
-	g.pending = map[job.ID]*news{}
+	g.batch, g.pending = batch, map[job.ID]*news{}
 	g.mu.Unlock()
 	names := make(chan job.ID)
 	var wg sync.WaitGroup
@@ -221,7 +227,47 @@ func (g *Gatherer) pass() bool {
 		well = false
 		g.again(name.(job.ID), batch[name.(job.ID)])
 	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.over)
+	g.batch, g.over = nil, make(chan struct{})
 	return well
+}
+
+// Bring returns once what the facts have said so far of these jobs is in its place, or could not be had at the first try, or ctx is done.
+// A job that is over has its outputs where people look for them then.
+func (g *Gatherer) Bring(ctx context.Context, names ...job.ID) {
+	if g == nil {
+		return
+	}
+	// What is worked on now may have begun before the last news, so that takes two passes.
+	for range 2 {
+		over, busy, waits := g.state(names)
+		if !busy && !waits {
+			return
+		}
+		if !busy {
+			wake(g.hurry)
+		}
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return
+		case <-g.ctx.Done():
+			return
+		}
+	}
+}
+
+// state reports whether any of these jobs is worked on, or waits for that, and what is closed at the end of the pass.
+func (g *Gatherer) state(names []job.ID) (over <-chan struct{}, busy, waits bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, name := range names {
+		busy = busy || g.batch[name] != nil
+		waits = waits || g.pending[name] != nil
+	}
+	return g.over, busy, waits
 }
 
 // again makes what failed pending once more.
@@ -310,8 +356,11 @@ type part struct {
 	member int
 }
 
-// parts of a subjob that were on other machines.
+// parts of a subjob that were on other machines, and left something.
 func (g *Gatherer) parts(s *status.Subjob) (list []part) {
+	if s.LeftNothing {
+		return nil
+	}
 	if len(s.Members) == 0 && g.machine(s.Token) != "" {
 		return []part{{s.Token, 0}}
 	}

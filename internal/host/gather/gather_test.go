@@ -150,6 +150,8 @@ func TestWhatIsBrought(t *testing.T) {
 		return status.Job{Name: "j", History: []status.Subjob{s}, Published: published}
 	}
 	publishing, lost, skipped, running := over(far, 0, 0), over(far, 0, 0), over(far, 0, 1), over(far, 0, 0)
+	silent, mute := over(far, 0, 5), over(far, 0, 0)
+	silent.LeftNothing, mute.LeftNothing, mute.Outcome = true, true, "exit 1"
 	publishing.Outcome, lost.Outcome, skipped.Outcome, running.Running = status.Publishing, "exit 1", status.Skipped, true
 	for _, c := range []struct {
 		what string
@@ -166,6 +168,8 @@ func TestWhatIsBrought(t *testing.T) {
 		{"nothing counts", one(lost), far, []string{"forget j " + far.String() + " false", "logs j " + far.String()}},
 		{"skipped", one(skipped), far, []string{"forget j " + far.String() + " false", "logs j " + far.String()}},
 		{"runs", one(running), far, nil},
+		{"published, and left nothing", one(silent, job.Range{From: 0, To: 5}), far, nil},
+		{"nothing counts, and left nothing", one(mute), far, nil},
 		{"a gang, published", gang(true), farther, []string{
 			"forget j " + far.String() + " true", "forget j " + farther.String() + " true",
 			"logs j " + far.String(), "logs j " + farther.String(),
@@ -356,9 +360,10 @@ func TestOutputsAreBroughtToWhoAsks(t *testing.T) {
 	f := &fake{}
 	g := New(machine, slog.New(slog.DiscardHandler))
 	g.store = f
-	lost := over(token(2, 3), 0, 0)
+	lost, silent := over(token(2, 3), 0, 0), over(token(2, 4), 0, 5)
+	silent.LeftNothing = true
 	j := status.Job{Name: "j", Published: job.Ranges{{From: 0, To: 8}}, History: []status.Subjob{over(token(1, 1), 0, 5),
-		over(token(2, 1), 5, 8), over(token(3, 1), 8, 9), lost}}
+		over(token(2, 1), 5, 8), over(token(3, 1), 8, 9), lost, silent}}
 	if gone, err := g.Outputs(t.Context(), &j); err != nil || len(gone) > 0 {
 		t.Fatal(gone, err)
 	}
@@ -385,6 +390,56 @@ func TestOutputsAreBroughtToWhoAsks(t *testing.T) {
 	if _, err := g.Outputs(ctx, &j); errkind.Of(err) != errkind.Unavailable {
 		t.Errorf("given up: %v", err)
 	}
+}
+
+// TestWhoWaitsHasItAtOnce: what was committed is in its place when Bring returns, also what was heard of while a pass was under way, and
+// what fails holds nobody up for longer than one try.
+func TestWhoWaitsHasItAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := status.Job{Name: "j", Published: job.Ranges{{From: 0, To: 8}}, History: []status.Subjob{over(token(2, 1), 0, 5),
+			over(token(2, 2), 5, 8)}}
+		f := &fake{jobs: map[job.ID]status.Job{"j": j, "k": {Name: "k"}}}
+		g := New(machine, slog.New(slog.DiscardHandler))
+		g.Serve(f, f)
+		defer g.Close()
+		start := time.Now()
+		g.Bring(t.Context(), "j", "k")
+		g.Fact(fact(protocol.OutputPublished, "j", token(2, 1)))
+		f.fail = func(what string) error {
+			if strings.HasPrefix(what, "output") && strings.Contains(what, token(2, 1).String()) {
+				time.Sleep(time.Minute)
+			}
+			return nil
+		}
+		var first sync.WaitGroup
+		first.Go(func() { g.Bring(t.Context(), "j") })
+		synctest.Wait() // a pass is under way
+		g.Fact(fact(protocol.OutputPublished, "j", token(2, 2)))
+		g.Bring(t.Context(), "k") // nothing is awaited of it
+		if took := time.Since(start); took != 0 {
+			t.Errorf("who waits for what is not there waited %v", took)
+		}
+		g.Bring(t.Context(), "j")
+		first.Wait()
+		if took := time.Since(start); took != time.Minute {
+			t.Errorf("it took %v, want as long as the store", took)
+		}
+		want := []string{"output j " + token(2, 1).String() + " 0-5 of 0", "output j " + token(2, 2).String() + " 5-8 of 0"}
+		did := f.take()
+		if did = slices.DeleteFunc(did, func(what string) bool { return !strings.HasPrefix(what, "output") }); !slices.Equal(did, want) {
+			t.Errorf("it brought %v, want %v", did, want)
+		}
+		f.fail = func(string) error { return errkind.Errorf(errkind.Unavailable, "the store is away") }
+		g.Fact(fact(protocol.OutputPublished, "j", token(2, 2)))
+		start = time.Now()
+		g.Bring(t.Context(), "j")
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("what failed held it up for %v", took)
+		}
+		ctx, end := context.WithCancel(t.Context())
+		end()
+		g.Bring(ctx, "j")
+	})
 }
 
 // TestAJobOfMoreSubjobsThanAreShown is brought whole: at a start, to who asks, and where there is news of one that is not shown any more.

@@ -3,6 +3,7 @@ package logs
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -136,7 +137,11 @@ func (x *follower) copy(ctx context.Context) error {
 		if p.Over {
 			continue
 		}
-		files, err := x.logs.kept.open(ctx, &x.job, s.Token)
+		var files []io.ReadSeekCloser
+		var err error
+		if !s.LeftNothing {
+			files, err = x.logs.kept.open(ctx, &x.job, s.Token)
+		}
 		if k := errkind.Of(err); err != nil && k != errkind.NotFound && k != errkind.Conflict {
 			return fmt.Errorf("logs of subjob %v of job %s: %w", s.Token, x.name, err)
 		}

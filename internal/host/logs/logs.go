@@ -108,11 +108,13 @@ func (l *Reader) Logs(ctx context.Context, name job.ID, token job.Token, tell fu
 		if token, err = latest(&j); err != nil {
 			return err
 		}
-	} else if err = l.has(ctx, &j, token); err != nil {
+	}
+	s, err := l.subjob(ctx, &j, token)
+	if err != nil || s.LeftNothing {
 		return err
 	}
 	files, err := l.kept.open(ctx, &j, token)
-	if errkind.Of(err) == errkind.NotFound && l.kept.machine(token) == "" && silent(l.kept, &j, token) {
+	if errkind.Of(err) == errkind.NotFound && l.kept.machine(token) == "" && silent(l.kept, &s) {
 		return nil
 	}
 	if err != nil {
@@ -126,22 +128,23 @@ func (l *Reader) Logs(ctx context.Context, name job.ID, token job.Token, tell fu
 	return nil
 }
 
-// has refuses a subjob that is none of the job: what runs lies under its token alone, and may be another user's. Errors: NotFound.
-func (l *Reader) has(ctx context.Context, j *status.Job, token job.Token) error {
-	list, left := j.History, j.HistoryDropped
-	for !slices.ContainsFunc(list, func(s status.Subjob) bool { return s.Token == token }) {
+// subjob is that of a token, which must be the job's: what runs lies under its token alone, and may be another user's. Errors: NotFound.
+func (l *Reader) subjob(ctx context.Context, j *status.Job, token job.Token) (status.Subjob, error) {
+	for list, left := j.History, j.HistoryDropped; ; {
+		if i := slices.IndexFunc(list, func(s status.Subjob) bool { return s.Token == token }); i >= 0 {
+			return list[i], nil
+		}
 		if left <= 0 {
-			return errNoSubjob(j.Name, token)
+			return status.Subjob{}, errNoSubjob(j.Name, token)
 		}
 		var err error
 		if list, err = l.jobs.Older(ctx, j.Name, left); err != nil {
-			return err
+			return status.Subjob{}, err
 		}
 		if left -= len(list); len(list) == 0 { // it is another job by now
 			left = 0
 		}
 	}
-	return nil
 }
 
 // open opens the logs of a subjob; those of one that is over on another machine are brought first. NotFound: there are none. Conflict: it
@@ -189,10 +192,9 @@ func (l *kept) outputs(ctx context.Context, j *status.Job) (list []status.Output
 	return append(list, lost...), err
 }
 
-// silent reports whether a subjob without logs has run and wrote nothing.
-func silent(files Files, j *status.Job, token job.Token) bool {
-	i := slices.IndexFunc(j.History, func(s status.Subjob) bool { return s.Token == token })
-	return i >= 0 && j.History[i].Start != 0 && (j.History[i].Running || j.History[i].End > quantity.At(files.LogsSince()))
+// silent reports whether a subjob of this machine without logs has run and wrote nothing.
+func silent(files Files, s *status.Subjob) bool {
+	return s.Start != 0 && (s.Running || s.End > quantity.At(files.LogsSince()))
 }
 
 func errNoSubjob(name job.ID, token job.Token) error {

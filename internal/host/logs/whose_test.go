@@ -10,6 +10,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 )
 
@@ -57,6 +58,51 @@ func TestLogsAreOfTheJobsOwnSubjobs(t *testing.T) {
 			own := seq%2 == 1 && seq < 2*n
 			if own && (err != nil || told != "said") || !own && (errkind.Of(err) != errkind.NotFound || told != "") {
 				t.Errorf("subjob %d of a job with %d: %q, %v", seq, n, told, err)
+			}
+		}
+	}
+}
+
+// away is another machine that each subjob of an even number was on, whose files can't be had now.
+type away struct{}
+
+func (away) Machine(t job.Token) job.NodeID {
+	if t.Seq%2 == 0 {
+		return "m2"
+	}
+	return ""
+}
+func (away) Outputs(context.Context, *status.Job) ([]status.Output, error) { return nil, nil }
+func (away) Logs(context.Context, *status.Job, job.Token) (bool, error) {
+	return false, errkind.Errorf(errkind.Unavailable, "the store is away")
+}
+
+// none has no logs of any subjob.
+type none struct{ files }
+
+func (none) OpenLogs(job.ID, job.Token) ([]io.ReadSeekCloser, error) {
+	return nil, errkind.Errorf(errkind.NotFound, "nothing is kept")
+}
+
+// TestLogsOfASilentSubjob are empty at once, on whichever machine it was, and however old it is, where its result says that there are none.
+func TestLogsOfASilentSubjob(t *testing.T) {
+	for _, c := range []struct {
+		s    status.Subjob
+		want errkind.Kind
+	}{
+		{status.Subjob{Token: job.Token{Epoch: 1, Seq: 1}, Start: 1, End: quantity.Never}, errkind.Unknown},
+		{status.Subjob{Token: job.Token{Epoch: 1, Seq: 1}}, errkind.NotFound},
+		{status.Subjob{Token: job.Token{Epoch: 1, Seq: 2}, Start: 1, End: quantity.Never}, errkind.Unavailable},
+		{status.Subjob{Token: job.Token{Epoch: 1, Seq: 2}, Start: 1, End: quantity.Never, LeftNothing: true}, errkind.Unknown},
+	} {
+		for older := range 4 {
+			b := book{past: append([]status.Subjob{c.s}, make([]status.Subjob, older)...)}
+			err := New(none{}, away{}, b, nil, nil).Logs(t.Context(), "j", c.s.Token, func(LogPiece) error {
+				t.Error("it has told something")
+				return nil
+			})
+			if errkind.Of(err) != c.want || (err == nil) != (c.want == errkind.Unknown) {
+				t.Errorf("%+v, %d older than the last: %v, want %v", c.s, older, err, c.want)
 			}
 		}
 	}

@@ -13,9 +13,11 @@ import (
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/invariant"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/core/supply"
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/fabric"
 	"sluice.dev/sluice/internal/edge/journal"
@@ -75,6 +77,13 @@ type Parts struct {
 	Watches   *watches.Watches
 	Workdirs  *workdirs.Keeper
 	Gather    *gather.Gatherer // nil: no machine may join
+	Lenders   Lenders          // nil: nobody lends machines
+}
+
+// Lenders lend machines to the zones of this process.
+type Lenders interface {
+	// Ordered takes what is to do for a pool. It never blocks, and an order may be lost: the next answers a newer sight.
+	Ordered(o *supply.Order)
 }
 
 // Loop drives the actors of one journal. No effect leaves before the facts of its step are durable; what the journal did not take is kept
@@ -88,12 +97,15 @@ type Loop struct {
 	first   []protocol.Message // before anything of the inbox
 	batch   []protocol.Message
 	queries []inbox.Query
+	// waited are the numbers of the last waits that the observer has heard of.
+	waited map[job.NodeID]uint64
 }
 
 // New returns the loop of these parts.
 func New(p Parts) *Loop {
 	l := &Loop{
 		to: p, index: map[protocol.Address]int{}, wakes: make([]quantity.Instant, len(p.Parties)),
+		waited: map[job.NodeID]uint64{},
 		writer: writer{journal: p.Journal, observer: p.Observer, position: p.Position},
 	}
 	for i, party := range p.Parties {
@@ -153,6 +165,10 @@ func (l *Loop) Run(ctx context.Context) error {
 			l.to.Observer.Negotiated(done)
 		}
 		l.to.Observer.Strained(l.to.Guard, l.to.Views.Strain(l.to.Clock.Now()))
+		for _, w := range l.to.Views.HostWaits(l.waited) {
+			l.waited[w.Node] = w.Number
+			l.to.Observer.HostWaited(&w)
+		}
 		l.dispatch()
 		if err := l.to.Snapshots.Turn(); err != nil {
 			return err
@@ -218,12 +234,15 @@ func (l *Loop) relay() (n int) {
 		case l.ours(m):
 			l.to.Fabric.Send(*m)
 			n++
-		default:
+		case !patient(m.Kind):
 			l.turn.leaving = true
 		}
 	}
 	return n
 }
+
+// patient reports whether nobody waits for a message: it may wait with the facts that it tells of (see gather).
+func patient(k protocol.Kind) bool { return k == protocol.Running }
 
 // ours reports whether a message is for an actor whose facts are in the same journal, or for its own clock.
 func (l *Loop) ours(m *protocol.Message) bool {
@@ -340,6 +359,10 @@ func (l *Loop) dispatch() {
 			l.to.Calls.Reply(*m, l.writer.position)
 		case protocol.Bidder:
 			l.to.Agents.Deliver(m)
+		case protocol.Provider:
+			if l.to.Lenders != nil {
+				l.to.Lenders.Ordered(m.Body.(*supply.Order))
+			}
 		default:
 			invariant.Check(false, "a message of kind %d from %v %q has no receiver", m.Kind, m.From.Role, m.From.ID)
 		}

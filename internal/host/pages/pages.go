@@ -101,6 +101,13 @@ func (p *Pages) Wishes(ctx context.Context) ([]status.Wish, error) {
 	return inbox.Ask(ctx, p.inbox, p.views.wishes)
 }
 
+// HostWaits asks for the waits that are over (Views.HostWaits).
+func HostWaits(p *Pages) func(context.Context, map[job.NodeID]uint64) ([]status.HostWait, error) {
+	return func(ctx context.Context, after map[job.NodeID]uint64) ([]status.HostWait, error) {
+		return inbox.Ask(ctx, p.inbox, func(quantity.Instant) []status.HostWait { return p.views.HostWaits(after) })
+	}
+}
+
 // Windows lists what is advertised now.
 func (p *Pages) Windows(ctx context.Context) ([]status.Window, error) {
 	return inbox.Ask(ctx, p.inbox, p.views.windows)

@@ -243,7 +243,7 @@ func (v *Views) slices(now quantity.Instant) (all []status.Slice) {
 				continue
 			}
 			known[s.Node] = true
-			if why := v.nodes.Others.Away(s.Node); errkind.Of(why) == errkind.NotFound { // it was removed, and what it ran is waited for
+			if why := v.nodes.Others.Away(s.Node); errkind.Of(why) == errkind.NotFound { // it has just been removed
 				continue
 			} else if why != nil {
 				away(&s, why)
@@ -349,6 +349,15 @@ func (v *Views) reclaims(now quantity.Instant, id job.ID, g job.Generation) (all
 		}
 	}
 	slices.SortStableFunc(all, func(a, b status.ReclaimStep) int { return cmp.Compare(a.At, b.At) })
+	return all
+}
+
+// HostWaits are the waits that are over, of workloads outside Sluice for what subjobs of this machine had: of each node those with numbers
+// above after's.
+func (v *Views) HostWaits(after map[job.NodeID]uint64) (all []status.HostWait) {
+	for i := range v.set.Nodes {
+		all = append(all, v.set.Nodes[i].HostWaits(after[v.set.Nodes[i].ID])...)
+	}
 	return all
 }
 

@@ -23,6 +23,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor/executortest"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/adapter"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 	"sluice.dev/sluice/internal/edge/fabric"
 	"sluice.dev/sluice/internal/edge/inventory"
@@ -39,7 +40,7 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case supervisor.Await, supervisor.Supervise, supervisor.Probe:
+		case supervisor.Await, supervisor.Supervise, supervisor.Probe, adapter.Verb:
 			os.Exit(supervisor.Main(os.Args[1:]))
 		}
 	}
@@ -228,7 +229,8 @@ func (c *cluster) join(number int, name job.NodeID) {
 		c.Fatal(err)
 	}
 	m, err := host.OpenMember(c.Context(), c.options(name, actors, stock{{ID: "gpu0", Capacity: trp.Vector{trp.Memory: 10 << 30},
-		Speed: 1000}}, process.Options{Store: &machineStore{c.store, c.owner, number}, Owner: c.owner}))
+		Speed: 1000}}, process.Options{Store: &machineStore{c.store, c.owner, number},
+		Joined: process.Cluster{Owner: c.owner, TakesNothing: true}}))
 	if err != nil {
 		c.Fatal(err)
 	}

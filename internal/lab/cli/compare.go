@@ -64,7 +64,8 @@ func chosenMetrics(names []string) ([]measure.Info, error) {
 	if len(names) == 0 {
 		return measure.Table(), nil
 	}
-	all := slices.Concat(measure.Table(), measure.NegotiationTable(), measure.FlowTable(), measure.SurvivalTable(), measure.VisitsTable())
+	all := slices.Concat(measure.Table(), measure.NegotiationTable(), measure.FlowTable(), measure.SurvivalTable(), measure.VisitsTable(),
+		measure.LentTable())
 	for _, n := range names {
 		if metric, group := measure.Group(n); group != "" && slices.Contains(measure.GroupTable(), metric) {
 			all = append(all, measure.About(n))

@@ -157,6 +157,10 @@ func (b *Backlog) protos() ([]scenario.Job, error) {
 			return nil, fmt.Errorf("job %s: a rigid job can't be cut and fills no gaps; write items: {total: 1, perItem: %s} for a "+
 				"program that runs as a whole", j.Name, j.Job.Declared)
 		}
+		if j.Job.Declared == 0 {
+			return nil, fmt.Errorf("job %s: it gives no time of a unit, and all ways to fill gaps plan with that; write perItem or perStep",
+				j.Name)
+		}
 		if b.Saves > 0 && j.Job.Kind == job.Steps {
 			j.Job.Saves = max(1, j.Job.Units*int64(b.Saves)/int64(j.Job.Work))
 		}

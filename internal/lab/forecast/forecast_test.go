@@ -314,10 +314,11 @@ func TestWhatCantBeForecast(t *testing.T) {
 		t.Error(err)
 	}
 	for text, says := range map[string]string{
-		"- {at: 0s, name: a, rigid: {walltime: 5m}, memory: 1Gi}": "write items: {total: 1, perItem: 5m0s}",
-		"- {at: 0s, name: a, items: {total: 5}}":                  "perItem",
-		"[]":                                                      "it holds no job",
-		"# mine\n- {at: 0s, name: a, bananas: 1}":                 "line 2, column 21",
+		"- {at: 0s, name: a, rigid: {walltime: 5m}, memory: 1Gi}":               "write items: {total: 1, perItem: 5m0s}",
+		"- {at: 0s, name: a, items: {total: 5}, memory: 1Gi}":                   "needs its true time",
+		"- {at: 0s, name: a, items: {total: 5}, memory: 1Gi, true: {time: 5m}}": "write perItem or perStep",
+		"[]": "it holds no job",
+		"# mine\n- {at: 0s, name: a, bananas: 1}":                                      "line 2, column 21",
 		"- {at: 0s, name: a, items: {total: 5, perItem: 1s}, memory: 1Gi}\n- {at: 0s}": "line 2",
 	} {
 		if _, err := Own("mine.yml", text); err == nil || !strings.Contains(err.Error(), says) {

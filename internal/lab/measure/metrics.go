@@ -123,7 +123,8 @@ func Table() []Info { return append([]Info(nil), infoTable...) }
 // number.
 func About(name string) Info {
 	metric, group := Group(name)
-	for _, table := range [][]Info{infoTable, negotiationTable, leftoverTable, deadlineTable, flowTable, survivalTable, visitsTable} {
+	for _, table := range [][]Info{infoTable, negotiationTable, leftoverTable, deadlineTable, flowTable, survivalTable, visitsTable,
+		lentTable} {
 		for _, i := range table {
 			switch i.Name {
 			case name:
@@ -206,6 +207,36 @@ var visitsTable = []Info{
 
 // VisitsTable lists the metrics that only a scenario with guests has, in the order in which they are given.
 func VisitsTable() []Info { return append([]Info(nil), visitsTable...) }
+
+// Names of the metrics of a scenario with pools of pilots, given beside those of Table. docs/metrics.md defines each.
+const (
+	PilotsAsked     = "pilotsAsked"
+	PilotsGranted   = "pilotsGranted"
+	PilotsRefused   = "pilotsRefused"
+	PilotsPreempted = "pilotsPreempted"
+	PilotsFailed    = "pilotsFailed"
+	PilotTime       = "pilotTime"
+	PilotUseful     = "pilotUseful"
+	PilotIdle       = "pilotIdle"
+	PilotStart      = "pilotStart"
+	GapUseful       = "gapUseful"
+)
+
+var lentTable = []Info{
+	{PilotsAsked, "Pilots asked for", Plain, Neither},
+	{PilotsGranted, "Pilots granted", Plain, Neither},
+	{PilotsRefused, "Pilots refused", Plain, Lower},
+	{PilotsPreempted, "Pilots preempted", Plain, Neither},
+	{PilotsFailed, "Pilots that failed", Plain, Lower},
+	{PilotTime, "Time of pilots' slices", Seconds, Neither},
+	{PilotUseful, "Pilot time that was committed", Share, Higher},
+	{PilotIdle, "Pilot time that was idle", Share, Lower},
+	{PilotStart, "Pilot time before it joined", Share, Lower},
+	{GapUseful, "Time of hosts' gaps that was committed", Share, Higher},
+}
+
+// LentTable lists the metrics that only a scenario with pools has, in the order in which they are given.
+func LentTable() []Info { return append([]Info(nil), lentTable...) }
 
 // Names of the metrics of short tasks on lean nodes, beside MessagesPerTask; docs/metrics.md defines each.
 const (

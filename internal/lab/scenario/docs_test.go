@@ -31,7 +31,8 @@ func TestDocumentationIsRead(t *testing.T) {
 			"patience longPatience batch stragglers slow scenario doc market agents agent strategy by share think name nodes rack block "+
 			"reservations slices at start for every truncate queues use policy rigid preempt horizon minWindow memoryRisk minRuntime "+
 			"overheadMax grace continue restore checkpoint name count due true kill cut skew keep drift node zones zone delay jitter "+
-			"loss duplication warmup until limit seeds expect host planner notice walltimes timeMin")) {
+			"loss duplication warmup until limit seeds expect host planner notice walltimes timeMin pools "+
+			"atMost lengths idle step start gaps ahead blind pass grace refuse silent from to")) {
 		if !regexp.MustCompile(`\b` + key + `\b`).Match(text) {
 			t.Errorf("key %s is not described", key)
 		}

@@ -16,6 +16,7 @@ import (
 	inventory "sluice.dev/sluice/internal/edge/inventory/sim"
 	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/lab/guest"
+	"sluice.dev/sluice/internal/lab/lender"
 	"sluice.dev/sluice/internal/lab/planner"
 	"sluice.dev/sluice/internal/lab/scenario/outcome"
 	"sluice.dev/sluice/internal/lab/trace"
@@ -47,8 +48,8 @@ func (r Reader) Parse(name string, data []byte, sets ...strict.Set) (*Scenario, 
 }
 
 func (s *Scenario) read(root strict.Value) {
-	o := root.Object("scenario", "doc", "cluster", "host", "queues", "mechanism", "market", "flow", "workload", "model", "memory", "faults",
-		"window", "seeds", "expect", "swarm")
+	o := root.Object("scenario", "doc", "cluster", "pools", "host", "queues", "mechanism", "market", "flow", "workload", "model", "memory",
+		"faults", "window", "seeds", "expect", "swarm")
 	s.Name = o.Need("scenario", "small").Text("a name such as small", "")
 	if s.Name != "" && !goodName(s.Name) {
 		o.Get("scenario").Wrong("is %q; want words of a-z, 0-9 and -, joined by / if several", s.Name)
@@ -58,12 +59,18 @@ func (s *Scenario) read(root strict.Value) {
 		s.readLean(o)
 		return
 	}
-	s.cluster(o.Need("cluster", "{nodes: [{gpus: \"sim:a100-40gb=2,layout=3g.20gb+2g.10gb+2x1g.5gb\"}]}"))
+	if s.Zones, s.Gates = 1, 1; !o.Has("pools") || o.Has("cluster") {
+		s.cluster(o.Need("cluster", "{nodes: [{gpus: \"sim:a100-40gb=2,layout=3g.20gb+2g.10gb+2x1g.5gb\"}]}"))
+	}
 	s.Queues = config.QueuesOf(o.Get("queues"))
 	s.settings(o.Get("mechanism"))
 	s.Settings.Market = config.MarketOf(o.Get("market"))
 	s.Settings.Flow = config.FlowOf(o.Get("flow"))
 	s.window(o.Get("window"))
+	if s.Pools = lender.Read(o.Get("pools")); s.Pools != nil {
+		_, classes := s.Classes()
+		lent(o, s.Zones, s.Window, s.Slices(), len(classes))
+	}
 	s.model(o.Get("model"))
 	s.host(o.Get("host"))
 	s.work(o.Need("workload", "{jobs: [{at: 0s, name: a, rigid: {walltime: 5m}, memory: 4Gi}]}"))

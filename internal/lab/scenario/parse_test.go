@@ -37,7 +37,7 @@ workload:
       memory: {phases: [{upTo: 100, mean: 2Gi, sd: 100Mi}, {mean: 8Gi}]}
       speeds: {1g.5gb: 0.2}
       due: 2h
-      true: {time: 12m, memory: 9Gi}
+      true: {time: 12m, memory: 9Gi, saves: 120}
     - {at: 5s, name: block, rigid: {walltime: 5m, slices: 2}, memory: 4Gi, true: {time: 4m}}
     - {at: 0s, name: sweep, count: 3, every: 1m, items: {total: 100, perItem: 1s, parallelism: 4}, memory: {ensemble: {runs: [[1Gi], [1Gi], [3Gi], [3Gi], [2Gi], [2Gi]]}}, theta: 50%}
 model:
@@ -88,7 +88,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("order %s", got)
 	}
 	train, block, sweep := &s.Workload.Jobs[2], &s.Workload.Jobs[1], &s.Workload.Jobs[0]
-	if train.Job.Kind != job.Steps || train.Job.Declared != 10*time.Minute || train.Job.Work != 12*time.Minute ||
+	if train.Job.Kind != job.Steps || train.Job.Declared != 10*time.Minute || train.Job.Saves != 120 || train.Job.Work != 12*time.Minute ||
 		train.Job.Theta != 20_000 ||
 		train.Job.Deadline != quantity.Instant(2*time.Hour+10*time.Second) || len(train.Job.Memory.Phases) != 1 ||
 		train.Job.Memory.Phases[0].Mean != 9*GiB {
@@ -164,6 +164,8 @@ workload:
     - {at: 0s, name: w, rigid: {walltime: 1m}, memory: 1Gi}
     - {at: 0s, name: v, rigid: {walltime: 1m}, memory: 1Gi, true: {memory: {envelope: [{amount: 1Gi}]}}}
     - {at: 0s, name: u, rigid: {walltime: 1m}, queue: nobody, memory: 1Gi}
+    - {at: 0s, name: s, steps: {total: 600, perStep: 1s, every: 60}, memory: 1Gi, true: {saves: 90}}
+    - {at: 0s, name: r, rigid: {walltime: 1m}, memory: 1Gi, true: {saves: 90}}
 queues: [{name: somebody}]
 faults:
   - {kill: node}
@@ -205,6 +207,8 @@ expect:
 		`workload.jobs[2].rigid: a simulated rigid job ends at its walltime`,
 		`workload.jobs[4]: there is a job w already`,
 		`workload.jobs[5].true.memory: the truth is a size such as 12Gi`,
+		`workload.jobs[7].true.saves: is after how many steps a checkpoint is left; want a multiple of every (60)`,
+		`workload.jobs[8].true.saves: is after`,
 		`workload.jobs[6].queue: there is no queue "nobody"; want one of default, somebody`,
 		`faults[0]: does not say when`,
 		`faults[1]: does not say what happens`,
@@ -294,7 +298,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("reservation %+v", r)
 			}
 		}
-		if len(s.Nodes) == 0 && s.Swarm == nil || len(s.Seeds) == 0 || len(s.Settings.Use) == 0 {
+		if len(s.Nodes) == 0 && s.Pools == nil && s.Swarm == nil || len(s.Seeds) == 0 || len(s.Settings.Use) == 0 {
 			t.Fatalf("a scenario without nodes, seeds or mechanisms: %+v", s)
 		}
 	})

@@ -68,8 +68,15 @@ func (s *Scenario) jobLine(e strict.Value, names map[string]bool) {
 			a.Wrong("nobody bids for a rigid job: it is planned; leave it out")
 		}
 	}
-	truth := o.Get("true").Object("time", "memory")
+	truth := o.Get("true").Object("time", "memory", "saves")
 	j.Work = truth.Get("time").Duration(time.Millisecond, MaxSpan, j.Declared)
+	if saves := truth.Get("saves"); saves.Given() {
+		j.Saves = saves.Integer(1, 1<<40, 1)
+		if spec.Kind != job.Steps || j.Saves%max(1, j.Grid) != 0 {
+			saves.Wrong("is after how many steps a checkpoint is left; want a multiple of every (%d), of steps, or leave it out",
+				max(1, j.Grid))
+		}
+	}
 	j.Memory.Phases = phases(spec.Profile)
 	if m := truth.Get("memory"); m.Given() {
 		at := config.MemoryOf(m, spec.Total)
@@ -83,7 +90,11 @@ func (s *Scenario) jobLine(e strict.Value, names map[string]bool) {
 		return
 	}
 	if j.Work == 0 {
-		e.Wrong("a rigid job without a walltime needs its true time; write for example true: {time: 5m}")
+		what := "rigid job without a walltime"
+		if spec.Kind != job.Rigid {
+			what = "job without a time of its units"
+		}
+		e.Wrong("a %s needs its true time; write for example true: {time: 5m}", what)
 		return
 	}
 	if len(s.Queues) > 0 && j.Queue != config.DefaultQueue &&

@@ -16,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/lab/bidder"
 	"sluice.dev/sluice/internal/lab/guest"
 	"sluice.dev/sluice/internal/lab/hostwork"
+	"sluice.dev/sluice/internal/lab/lender"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/scenario/outcome"
 	"sluice.dev/sluice/internal/lab/sim"
@@ -37,6 +38,8 @@ type Scenario struct {
 	Reservations []Reservation
 	// Guests come for slices of the nodes, as others do in a cluster; nil: nobody does.
 	Guests *guest.House
+	// Pools of pilots that host schedulers lend; nil: nobody lends any.
+	Pools *lender.Lenders
 	// Host owns the slices; nil where they are the mechanisms' own.
 	Host *Host
 	// Swarm is a world of lean nodes under short tasks, in place of nodes and workload; nil elsewhere. Its mechanism and seed are put in
@@ -204,6 +207,9 @@ func (s *Scenario) Slices() (n int) {
 	for _, node := range s.Nodes {
 		n += len(node.Slices)
 	}
+	for _, b := range sim.Berths(s.Pools) {
+		n += len(b.Slices)
+	}
 	return n
 }
 
@@ -226,12 +232,13 @@ func (s *Scenario) GateNames() (names protocol.Gates) {
 	return names
 }
 
-// Classes are the nodes as the simulator has them, with the classes of their slices.
+// Classes are the nodes as the simulator has them, and behind them the berths of pilots, with the classes of their slices.
 func (s *Scenario) Classes() ([]sim.Node, []measure.Class) {
 	nodes := make([]sim.Node, len(s.Nodes))
 	for i := range s.Nodes {
 		nodes[i] = sim.Node{ID: s.Nodes[i].ID, Slices: s.Nodes[i].Slices}
 	}
+	nodes = append(nodes, sim.Berths(s.Pools)...)
 	return nodes, sim.Classes(nodes)
 }
 

@@ -17,7 +17,7 @@ func TestAJobStartsWhenItWasToldTo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Workload.NeedsData() || s.Host != nil || s.Swarm != nil { // who fills gaps waits for a host
+			if s.Workload.NeedsData() || s.Host != nil || s.Pools != nil || s.Swarm != nil { // who fills gaps waits for a host
 				continue
 			}
 			s.Seeds = s.Seeds[:1]

@@ -48,13 +48,14 @@ func (f *faults) begin() {
 		f.events.Put(max(x.At, f.now), event{kind: strikes, index: int32(len(f.list) - 1)})
 	}
 	for i := range o.Random {
-		from, to := f.node, len(f.parties)
+		from, to := f.node, f.berth()
 		switch o.Random[i].Kind {
 		case ZoneCrash:
 			from, to = len(f.gates), f.node
 		case GateCrash:
 			from, to = 0, len(f.gates)
 		case DaemonCrash:
+			from = f.withDaemon()
 			to = from + 1
 		default: // on every node
 		}
@@ -71,7 +72,7 @@ func (f *faults) begin() {
 	if o.Offset == 0 && o.Drift == 0 {
 		return
 	}
-	for p := f.node; p < len(f.parties); p++ {
+	for p := f.node; p < f.berth(); p++ {
 		draw := prng.New(f.o.Seed, forClock, f.parties[p].key)
 		off := time.Duration((2*draw.Float64() - 1) * float64(o.Offset))
 		f.parties[p].clock = clock{since: f.now, offset: off, ppm: int64((2*draw.Float64() - 1) * float64(o.Drift))}
@@ -91,8 +92,11 @@ func (f *faults) struckBy(x *Fault) int {
 	if p, known := f.index[at]; known {
 		return p
 	}
-	return f.node // a DaemonCrash that names no node
+	return f.withDaemon() // a DaemonCrash that names no node
 }
+
+// withDaemon is the node of the gates' and zones' process; where there is none, the last zone.
+func (f *faults) withDaemon() int { return min(f.node, f.berth()-1) }
 
 func (f *faults) isZone(p int) bool { return p >= len(f.gates) && p < f.node }
 

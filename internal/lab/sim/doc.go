@@ -2,14 +2,9 @@
 // of events with virtual time. A day passes in the time its steps take. It takes no scheduling decision and must not
 // import the parts that do.
 //
-// There are two loops over one heap, one kind of source and one kind of observer, so that every mechanism is offered the
-// same work and is measured alike:
-//
-//   - Sim plays the whole protocol: a gate and any number of zones and nodes, with models of the network, of faults, of
-//     clocks and of what running work truly does (its workload.Job). Make one with New, tell it what people do
-//     with At, and call Run (up to an instant) or RunOut (until the source is dry and its jobs are over).
-//   - Rigid plays a whole-cluster planner through the cluster actor: arrivals, starts and ends, nothing between. Make one
-//     with NewRigid and call its Run.
+// Sim plays the whole protocol: gates and any number of zones and nodes, with models of the network, of faults, of clocks and of what
+// running work truly does (its workload.Job). Make one with New, tell it what people do with At, and call Run (up to an instant) or RunOut
+// (until the source is dry and its jobs are over). Package sim/rigid plays whole-cluster planners instead.
 //
 // Replay plays a tape of the live shell.
 //

@@ -14,7 +14,7 @@ import (
 // holds what is to be stepped now, to parties that are up when it comes there.
 type ground struct {
 	o       *Options
-	parties []party // the gate, the zones, then the nodes from node on
+	parties []party // the gates, the zones, then the nodes from node on, then the berths of pilots
 	node    int
 	gates   protocol.Gates
 	index   map[protocol.Address]int
@@ -23,11 +23,29 @@ type ground struct {
 	now     quantity.Instant
 	events  agenda.Heap[event]
 	mail    mail
-	queue   []int32 // numbers of the messages to be stepped at now, from head on
-	told    int     // messages between actors since the observer heard of any
+	queue   line
+	told    int // messages between actors since the observer heard of any
 	network network
 	// bidder hears what arrives for agents.
 	bidder func(*protocol.Message)
+}
+
+// line is the numbers of the messages to be stepped at now, from head on.
+type line struct {
+	list []int32
+	head int
+}
+
+// put adds the number of one.
+func (q *line) put(i int32) { q.list = append(q.list, i) }
+
+// next takes the first.
+func (q *line) next() (i int32) {
+	i = q.list[q.head]
+	if q.head++; q.head == len(q.list) {
+		q.list, q.head = q.list[:0], 0
+	}
+	return i
 }
 
 // party is one actor with what the driver knows of it.
@@ -70,6 +88,8 @@ const (
 	attends
 	beats
 	visits
+	lends
+	turns
 )
 
 // none is the slot of jobs that are not the source's.
@@ -96,13 +116,16 @@ func (s *ground) arrive(i int32) {
 		s.mail.drop(i)
 		return
 	}
-	s.queue = append(s.queue, i)
+	s.queue.put(i)
 }
+
+// berth is the first party that is a berth.
+func (s *ground) berth() int { return s.node + len(s.o.Nodes) }
 
 // local is the time by a party's own clock.
 func (s *ground) local(p int) quantity.Instant { return s.parties[p].clock.shows(s.now) }
 
-func (s *ground) enqueue(m *protocol.Message) { s.queue = append(s.queue, s.mail.post(m)) }
+func (s *ground) enqueue(m *protocol.Message) { s.queue.put(s.mail.post(m)) }
 
 // send puts an actor's message under way: lost, once or twice, each with its delay.
 func (s *ground) send(from, to int, m *protocol.Message) {
@@ -112,7 +135,7 @@ func (s *ground) send(from, to int, m *protocol.Message) {
 	}
 	l := s.network.link(m.From.Role, m.To.Role)
 	if *l == (Link{}) {
-		s.queue = append(s.queue, s.mail.post(m))
+		s.queue.put(s.mail.post(m))
 		return
 	}
 	way := [2]int{from, to}

@@ -6,6 +6,7 @@ import (
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/invariant"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 )
@@ -20,6 +21,9 @@ type machine struct {
 	places map[job.SliceID]place
 	memory memory
 	guests visited
+	// berths are the places of pilots, first the number of the first slice in each.
+	berths []Node
+	first  []int32
 }
 
 // memory is what happens to the memory of the hosts.
@@ -35,7 +39,7 @@ type memory interface {
 type visited interface{ changed(party int) }
 
 // number gives every slice its place.
-func (m *machine) number() {
+func (m *machine) number(berths []Node) {
 	number := int32(0)
 	for i := range m.o.Nodes {
 		n := &m.o.Nodes[i]
@@ -44,8 +48,38 @@ func (m *machine) number() {
 			number++
 		}
 	}
+	m.berths = berths
+	for i := range berths {
+		m.first = append(m.first, number)
+		number += int32(len(berths[i].Slices))
+	}
 	m.teller.unheard = make([]unheard, number)
 	m.on = make([][]*run, len(m.parties))
+}
+
+// house puts a pilot's node into a berth, and gives its slices their places.
+func (m *machine) house(p int, at protocol.Address, a protocol.Actor, list []protocol.Slice) {
+	m.index[at] = p
+	m.parties[p] = party{Party: actor.Party{Address: at, Actor: a}, key: uint64(at.Role)<<56 ^ prng.Name(at.ID)}
+	i := p - m.berth()
+	for j := range list {
+		m.places[list[j].ID] = place{slice: &list[j], class: m.berths[i].Classes[j], number: m.first[i] + int32(j)}
+	}
+}
+
+// vacate leaves a berth empty: nothing runs there, and nobody is at its address any more. What homes have not settled is told of when they
+// have.
+func (m *machine) vacate(p int, list []protocol.Slice) {
+	for j := range list {
+		delete(m.places, list[j].ID)
+	}
+	for _, r := range m.of(p) {
+		m.teller.abandon(r)
+	}
+	m.on[p] = nil
+	delete(m.index, m.parties[p].Address)
+	m.parties[p] = party{trouble: trouble{down: true, up: quantity.Never}}
+	m.wakes.set(p, quantity.Never)
 }
 
 // do carries out an effect of a node.

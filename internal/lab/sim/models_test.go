@@ -250,7 +250,7 @@ func TestTruth(t *testing.T) {
 	}
 	sum := time.Duration(0)
 	for n := range int64(7) {
-		sum += worth(&j, n+1, 7) - worth(&j, n, 7)
+		sum += j.Worth(n+1, 7) - j.Worth(n, 7)
 	}
 	if sum != j.Work {
 		t.Errorf("the parts are worth %v, the whole %v", sum, j.Work)

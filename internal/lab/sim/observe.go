@@ -18,6 +18,10 @@ type teller struct {
 	runs map[job.Token]*run
 	// gangs are the members of standing claims on several nodes, by the token of the first.
 	gangs map[job.Token][]protocol.Member
+	// standing are the claims that no home has settled, where nodes come and go.
+	standing map[job.Token]bool
+	// ended hears of each run that the observer is told of.
+	ended func(party int, p *measure.Piece)
 	// unheard is by slice, enrolled how many runs there were. freed are the slices to be looked at by catchUp.
 	unheard  []unheard
 	enrolled uint64
@@ -95,8 +99,15 @@ func (s *teller) began(r *run) {
 func (s *teller) heard(f *protocol.Fact) {
 	switch f.Kind {
 	case protocol.Claimed:
-		if members := f.Body.(*protocol.Sale).Members; len(members) > 0 {
+		members := f.Body.(*protocol.Sale).Members
+		if len(members) > 0 {
 			s.gangs[f.Token] = members
+		}
+		if s.standing != nil {
+			s.standing[f.Token] = true
+			for _, m := range members {
+				s.standing[m.Token] = true
+			}
 		}
 	case protocol.Committed, protocol.Released:
 		for _, m := range s.gangs[f.Token] {
@@ -115,6 +126,7 @@ func (s *teller) heard(f *protocol.Fact) {
 
 // settle records what of the run under a token counts.
 func (s *teller) settle(t job.Token, f *protocol.Fact) {
+	delete(s.standing, t)
 	r := s.runs[t]
 	if r == nil || r.news.known {
 		return
@@ -123,6 +135,20 @@ func (s *teller) settle(t job.Token, f *protocol.Fact) {
 		r.news.committed = end.Range
 	}
 	s.know(r)
+	if r.abandoned {
+		delete(s.runs, t)
+	}
+}
+
+// abandon is that the machine of a run which has ended is gone for good.
+func (s *teller) abandon(r *run) {
+	r.abandoned = true
+	if !s.standing[r.start.Token] { // nobody will settle it any more
+		s.know(r)
+	}
+	if r.news.known {
+		delete(s.runs, r.start.Token)
+	}
 }
 
 // know: no more is to be learned of a run than what was committed of it so far.
@@ -160,11 +186,14 @@ func (s *teller) tell(r *run) bool {
 		return false
 	}
 	i := r.news.slot
-	if s.o.Observer != nil {
+	if s.o.Observer != nil || s.o.Lenders != nil {
 		p := s.piece(r)
 		for _, h := range r.holds() {
 			p.Class, p.First, p.Slices = h.class, h.first, h.n
-			s.o.Observer.Ended(s.now, &p)
+			s.ended(r.party, &p)
+			if s.o.Observer != nil {
+				s.o.Observer.Ended(s.now, &p)
+			}
 		}
 	}
 	for _, p := range r.places {
@@ -189,7 +218,7 @@ func (s *teller) piece(r *run) measure.Piece {
 	}
 	held := p.End.Sub(p.Start)
 	if n := r.news.committed.Len(); n > 0 {
-		p.Work = worth(&j.job, r.news.committed.To, j.spec.Total) - worth(&j.job, r.news.committed.From, j.spec.Total)
+		p.Work = j.job.Worth(r.news.committed.To, j.spec.Total) - j.job.Worth(r.news.committed.From, j.spec.Total)
 		p.Useful = min(held, time.Duration(n)*r.does.PerUnit)
 	}
 	p.Overhead = r.does.Restore + r.saving(r.news.committed.To)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/actor"
@@ -11,6 +12,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/archive"
 	"sluice.dev/sluice/internal/lab/guest"
+	"sluice.dev/sluice/internal/lab/lender"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/workload"
 )
@@ -44,6 +46,10 @@ type Options struct {
 	Memory *HostMemory
 	// Guests that come for slices of the nodes; nil: none.
 	Guests *guest.House
+	// Lenders lend pilots to the only zone; nil: nobody does. Pilot makes a pilot's node, with the number that tells its tokens from those
+	// of others.
+	Lenders *lender.Lenders
+	Pilot   func(id job.NodeID, number int, p *lender.Pool) actor.Node
 	// Rebuild makes a fresh actor, as configured at the start, after a crash. Needed where there are crashes.
 	Rebuild func(protocol.Address) protocol.Actor
 
@@ -66,6 +72,25 @@ type Node struct {
 	// Classes is the class of every slice, for the observer. nil for all nodes: one class for each profile, in the order in which Classes
 	// finds them.
 	Classes []uint8
+}
+
+// Berths are the places that pilots run in, as many of each pool in their order as it may have. They come after the nodes.
+func Berths(l *lender.Lenders) (list []Node) {
+	for i := 0; l != nil && i < len(l.Pools); i++ {
+		for range l.Pools[i].Most {
+			list = append(list, Node{Slices: l.Pools[i].Offers("")})
+		}
+	}
+	return list
+}
+
+// berths are those of the options, once every slice has its class.
+func (o *Options) berths() []Node {
+	all := slices.Concat(o.Nodes, Berths(o.Lenders))
+	if all[0].Classes == nil {
+		Classes(all)
+	}
+	return all[copy(o.Nodes, all):]
 }
 
 // Classes makes one class of every profile, in order of first appearance, and notes the class of every slice in the nodes.
@@ -123,9 +148,11 @@ func (o *Options) check() error {
 		wrong(zones[z.ID], "zones[%d]: there are two zones %q; give each a name of its own", i, z.ID)
 		zones[z.ID] = true
 	}
-	wrong(len(o.Nodes) == 0, "it needs at least one node")
+	wrong(len(o.Nodes) == 0 && o.Lenders.Most() == 0, "it needs at least one node, or a pool that lends some")
+	wrong(o.Lenders != nil && (o.Pilot == nil || len(o.Zones) != 1 || o.Memory != nil || len(o.Nodes) > 0 && o.Nodes[0].Classes != nil),
+		"pools lend to one zone, make classes of their own, know no hosts' memory, and need what makes a pilot's node")
 	wrong((o.Source == nil) != (o.Spec == nil), "a source of jobs and what makes a spec of a job belong together; give both or neither")
-	slices, nodes := map[job.SliceID]job.NodeID{}, map[job.NodeID]bool{}
+	owners, nodes := map[job.SliceID]job.NodeID{}, map[job.NodeID]bool{}
 	for i := range o.Nodes {
 		n := &o.Nodes[i]
 		wrong(n.ID == "" || n.Actor == nil, "nodes[%d]: it needs an id and an actor", i)
@@ -134,10 +161,10 @@ func (o *Options) check() error {
 		wrong(n.Classes != nil && len(n.Classes) != len(n.Slices), "node %s: it has %d slices and says the class of %d", n.ID,
 			len(n.Slices), len(n.Classes))
 		for j := range n.Slices {
-			other, had := slices[n.Slices[j].ID]
+			other, had := owners[n.Slices[j].ID]
 			wrong(had, "node %s: slice %q is one of node %s too; name slices so that they are unique in the cluster", n.ID, n.Slices[j].ID,
 				other)
-			slices[n.Slices[j].ID] = n.ID
+			owners[n.Slices[j].ID] = n.ID
 		}
 	}
 	for _, w := range []struct {
@@ -151,6 +178,7 @@ func (o *Options) check() error {
 	}
 	errs = append(errs, o.Memory.check()...)
 	errs = append(errs, o.Guests.Check(o.slicesOf)...)
+	errs = append(errs, o.Lenders.Check()...)
 	errs = append(errs, o.Faults.check(nodes, zones, gates, o.Rebuild != nil)...)
 	if err := errors.Join(errs...); err != nil {
 		return errkind.Errorf(errkind.Invalid, "%w", err)

@@ -12,14 +12,15 @@ import (
 // run is one subjob until it is settled.
 type run struct {
 	course
-	party   int
-	at      int // among the runs of its party
-	places  []place
-	version int32 // grows when the course changes: an older event is void
-	memory  footprint
-	result  *job.Result
-	killed  *job.Result // it was killed and is not gone yet
-	news    notice
+	party     int
+	at        int // among the runs of its party
+	places    []place
+	version   int32 // grows when the course changes: an older event is void
+	memory    footprint
+	result    *job.Result
+	killed    *job.Result // it was killed and is not gone yet
+	abandoned bool        // its machine is gone for good
+	news      notice
 }
 
 // place is where a slice is.

@@ -9,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/supply"
 	"sluice.dev/sluice/internal/lab/measure"
 )
 
@@ -16,7 +17,6 @@ import (
 type Sim struct {
 	ground
 	options Options
-	head    int
 	out     protocol.Out
 	steps   uint64
 
@@ -24,6 +24,7 @@ type Sim struct {
 	machine    machine
 	hosts      hosts
 	guests     guests
+	pilots     pilots
 	agents     agents
 	teller     teller
 	negotiated negotiated
@@ -45,9 +46,7 @@ func New(o Options) (*Sim, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if o.Nodes[0].Classes == nil {
-		Classes(o.Nodes)
-	}
+	places := o.berths()
 	s := &Sim{options: o}
 	s.ground = ground{
 		o: &s.options, now: o.Start, index: map[protocol.Address]int{},
@@ -65,14 +64,22 @@ func New(o Options) (*Sim, error) {
 	for i := range o.Nodes {
 		s.add(protocol.Address{Role: protocol.Node, ID: string(o.Nodes[i].ID)}, o.Nodes[i].Actor)
 	}
-	s.machine.number()
+	for range places {
+		s.parties = append(s.parties, party{trouble: trouble{down: true, up: quantity.Never}})
+		s.wakes.add()
+	}
+	s.machine.number(places)
 	s.faults.begin()
 	s.hosts.begin()
 	s.guests.begin()
-	for p := range s.parties {
+	s.pilots.begin()
+	for p := range s.berth() {
 		s.recover(p)
 	}
-	for p := s.node; p < len(s.parties); p++ {
+	for p := range s.node {
+		s.pilots.lend(p)
+	}
+	for p := s.node; p < s.berth(); p++ {
 		s.inventory(p, nil)
 	}
 	s.dispatch()
@@ -89,6 +96,10 @@ func (s *Sim) assemble() {
 	}
 	s.hosts = hosts{ground: at, jobs: &s.arrivals, machine: &s.machine, HostMemory: s.o.Memory}
 	s.guests = guests{ground: at, machine: &s.machine, House: s.o.Guests, asked: map[int]bool{}}
+	s.pilots = pilots{ground: at, machine: &s.machine, of: s.o.Lenders, boot: s.boarded, named: map[string]*pilot{}, in: map[int]*pilot{}}
+	if s.teller.ended = s.pilots.ended; s.o.Lenders != nil {
+		s.teller.standing = map[job.Token]bool{}
+	}
 	s.agents = agents{ground: at, jobs: &s.arrivals, of: map[job.ID]*attendant{}}
 	s.bidder = s.agents.hear
 	s.faults = faults{ground: at, machine: &s.machine, negotiated: &s.negotiated, restarted: s.restarted}
@@ -103,6 +114,19 @@ func (s *Sim) restarted(p int) {
 	case p >= len(s.gates):
 		s.agents.again(p)
 	}
+	if p < s.node {
+		s.pilots.again(p)
+	}
+	s.dispatch()
+}
+
+// boarded lets a pilot's node begin.
+func (s *Sim) boarded(p int) {
+	if s.faults.logs != nil {
+		s.faults.logs[p] = factLog{}
+	}
+	s.recover(p)
+	s.inventory(p, nil)
 	s.dispatch()
 }
 
@@ -120,10 +144,16 @@ func (s *Sim) recover(p int) {
 
 // inventory is what the executor tells a node that has booted.
 func (s *Sim) inventory(p int, found []protocol.Found) {
-	id := s.parties[p].Address.ID
+	stock := &protocol.Stock{}
+	if p >= s.berth() {
+		stock = s.pilots.stock(p)
+	} else {
+		stock.Slices = s.o.Nodes[p-s.node].Slices
+	}
+	stock.Found = found
 	s.enqueue(&protocol.Message{
-		Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Executor, ID: id}, To: s.parties[p].Address,
-		Body: &protocol.Stock{Slices: s.o.Nodes[p-s.node].Slices, Found: found},
+		Kind: protocol.Inventory, From: protocol.Address{Role: protocol.Executor, ID: s.parties[p].Address.ID}, To: s.parties[p].Address,
+		Body: stock,
 	})
 	s.guests.again(p)
 }
@@ -165,8 +195,8 @@ func (s *Sim) RunOut(ctx context.Context, limit quantity.Instant) (bool, error) 
 	return s.over(), err
 }
 
-// over reports whether the source is dry and the observer has the end of everything that came of it.
-func (s *Sim) over() bool { return s.arrivals.dry && len(s.arrivals.slots) == 0 }
+// over reports whether the source is dry, the observer has the end of everything that came of it, and all pilots were given back.
+func (s *Sim) over() bool { return s.arrivals.dry && len(s.arrivals.slots) == 0 && s.pilots.over() }
 
 func (s *Sim) run(ctx context.Context, until quantity.Instant, toTheLast bool) error {
 	rounds := 0 // at now
@@ -225,26 +255,26 @@ func (s *Sim) happen(e event) error {
 		s.hosts.beat(e.index)
 	case visits:
 		s.guests.visit(e.index)
+	case lends:
+		s.pilots.happen(s.pilots.pools[e.index])
+	case turns:
+		s.pilots.turn(s.pilots.list[e.index])
 	}
 	return nil
 }
 
 // round is one turn of the live loop: inputs, ticks, then effects. It says whether there was anything to do.
 func (s *Sim) round() bool {
-	n := min(maxBatch, len(s.queue)-s.head)
+	n := min(maxBatch, len(s.queue.list)-s.queue.head)
 	for range n {
-		i := s.queue[s.head]
-		s.head++
-		p := s.index[s.mail.messages[i].To]
-		if s.parties[p].down { // it went down in this instant
+		i := s.queue.next()
+		p, known := s.index[s.mail.messages[i].To]
+		if !known || s.parties[p].down { // it went down in this instant
 			s.arrive(i)
 			continue
 		}
 		s.step(p, s.mail.messages[i])
 		s.mail.drop(i)
-	}
-	if s.head == len(s.queue) {
-		s.queue, s.head = s.queue[:0], 0
 	}
 	for _, p := range s.wakes.due(s.now) {
 		s.step(p, actor.Tick(s.parties[p].Address))
@@ -305,6 +335,8 @@ func (s *Sim) dispatch() {
 			s.file(m)
 		case protocol.Bidder:
 			s.agents.tell(m)
+		case protocol.Provider:
+			s.pilots.ordered(m.Body.(*supply.Order))
 		case protocol.Timer:
 			s.wakes.set(from, min(s.wakes.at[from], max(s.now, s.parties[from].clock.when(m.Body.(*protocol.Moment).At))))
 		case protocol.Person:
@@ -324,6 +356,9 @@ func (s *Sim) dispatch() {
 		s.told = 0
 	}
 }
+
+// FinishPilots adds what is under way of pilots to what the lenders record; the run is over.
+func (s *Sim) FinishPilots() { s.pilots.finish() }
 
 // Survival is what became of subjobs where memory ran out.
 func (s *Sim) Survival() measure.Survival { return s.hosts.tallied }

@@ -52,6 +52,7 @@ func (*script) Strain(quantity.Instant) status.Strain                           
 func (*script) Airlock(quantity.Instant) status.Airlock                         { return status.Airlock{} }
 func (*script) AirlockSteps(job.ID, job.Generation) (none []status.AirlockStep) { return none }
 func (*script) Reclaims(quantity.Instant) (none status.Reclaims)                { return none }
+func (*script) HostWaits(uint64) (none []status.HostWait)                       { return none }
 func (s *script) Brief(quantity.Instant, job.ID) (status.Job, bool)             { return status.Job{}, false }
 func (s *script) Job(quantity.Instant, job.ID) (status.Job, bool) {
 	return status.Job{}, false

@@ -77,7 +77,9 @@ func (c *Specs) Spec(j *Job, name job.ID) (*job.Spec, error) {
 		s.Safe = trp.Table{Bounds: []int64{1}, Least: [][]quantity.Amount{{need}}}
 		return s, nil
 	}
-	s.PerUnit = time.Duration(quantity.MulDiv(int64(j.Declared), 1, j.Units))
+	if j.Declared > 0 {
+		s.PerUnit = max(1, time.Duration(quantity.MulDiv(int64(j.Declared), 1, j.Units))) // 0 is none
+	}
 	s.Restore, s.Checkpoint, s.Startup, s.Continue = j.Restore, j.Checkpoint, j.Startup, c.Continue
 	if s.TauMin = c.TauMin; s.TauMin == 0 {
 		s.TauMin = job.TauMin(s.Restore, s.Checkpoint, s.OverheadMax)
@@ -151,8 +153,8 @@ func (j *Job) check() error {
 	want(j.Units >= 1, "%d units; want at least 1", j.Units)
 	want(j.Grid >= 1 && j.Grid <= max(j.Units, 1), "a grid of %d; want 1 to the %d units", j.Grid, j.Units)
 	want(j.Work > 0, "a work of %s; want more than 0", j.Work)
-	want(j.Declared > 0 || j.Declared == 0 && j.Kind == job.Rigid,
-		"a declared time of %s; want more than 0 (or 0 for a rigid job without a walltime)", j.Declared)
+	want(j.Declared > 0 || j.Declared == 0 && !j.External,
+		"a declared time of %s; want more than 0 (or 0 for a job that declares none, and no agent bids for)", j.Declared)
 	want(j.Slices == 1 || j.Slices > 1 && j.Kind == job.Rigid, "%d slices; want 1, or more for a rigid job", j.Slices)
 	want(j.Parallelism == 1 || j.Parallelism > 1 && j.Kind == job.Items, "a parallelism of %d; want 1, or more for items", j.Parallelism)
 	want(!j.External || j.Kind != job.Rigid, "an agent of a rigid job; want none")

@@ -103,7 +103,7 @@ func TestTablesAreSharedAndRight(t *testing.T) {
 }
 
 func TestEveryProblemOfAJob(t *testing.T) {
-	j := workload.Job{Number: 3, Kind: job.Steps, Units: 0, Slices: 2, Parallelism: 2, Startup: -1}
+	j := workload.Job{Number: 3, Kind: job.Steps, Units: 0, Slices: 2, Parallelism: 2, Startup: -1, External: true}
 	var specs workload.Specs
 	_, err := specs.Spec(&j, "x")
 	if errkind.Of(err) != errkind.Invalid {

@@ -28,7 +28,8 @@ type Job struct {
 	Units, Grid int64
 	Parallelism int
 
-	// Work is the true run time of the whole job, Declared what its owner says: for a rigid job the walltime it asks for.
+	// Work is the true run time of the whole job, Declared what its owner says: for a rigid job the walltime it asks for; 0
+	// for none.
 	Work, Declared time.Duration
 	// Restore and Checkpoint are r and k; Startup is what each process takes before its first unit.
 	Restore, Checkpoint, Startup time.Duration
@@ -53,6 +54,42 @@ type Job struct {
 	Group string
 	// Template names jobs of a queue that are alike, which learn from each other; empty: none.
 	Template string
+}
+
+// Before is what passes before the first unit of a run, which resumes from a checkpoint or not. A rigid job's run time is counted from the
+// start of its process.
+func (j *Job) Before(resumes bool) (d time.Duration) {
+	if j.Kind != job.Rigid {
+		d = j.Startup
+	}
+	if resumes {
+		d += j.Restore
+	}
+	return d
+}
+
+// Longest keeps sums of a few times within 63 bits: 146 years.
+const Longest = time.Duration(1<<62 - 1)
+
+// PerUnit is the true time of one of so many units that the job has, where it runs at a speed in parts per thousand. Rounding adds less
+// than a nanosecond to each.
+func (j *Job) PerUnit(units, speed int64) time.Duration {
+	return min(Longest/time.Duration(units), max(1, time.Duration(quantity.MulDiv(int64(j.Work), 1000, max(1, speed)*units))))
+}
+
+// SpeedOn is how fast the job truly runs on a slice of a profile with a speed of its own, in parts per thousand.
+func (j *Job) SpeedOn(profile string, own int64) int64 {
+	for i := range j.Speeds {
+		if j.Speeds[i].Profile == profile {
+			return j.Speeds[i].Permille
+		}
+	}
+	return own
+}
+
+// Worth is the work of the units before n of so many: differences add up to the whole job's exactly.
+func (j *Job) Worth(n, units int64) time.Duration {
+	return time.Duration(quantity.MulDiv(int64(j.Work), n, units))
 }
 
 // Memory is the true use of a job over its progress: phases like those declared, but with the true moments. Every run of a

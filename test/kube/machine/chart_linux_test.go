@@ -134,6 +134,8 @@ func TestFromHelmInstallToAFinishedJob(t *testing.T) {
 		kubectl("", "-n", theirs, "get", "events", "--field-selector=involvedObject.name=late"),
 		kubectl("", "get", "slicepools"), kubectl("", "-n", system, "get", "pods"))
 
+	hostsWait(t, p, theirs)
+
 	// The operator's Pod goes while a job runs, and another comes: on the same volume, and the lease that was given back.
 	kubectl(job("long", "500ms"), "-n", theirs, "apply", "-f", "-")
 	kubectl("", "-n", theirs, "wait", "--for=condition=Running", "--timeout=120s", "jobs.sluice.dev/long")

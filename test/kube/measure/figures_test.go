@@ -30,7 +30,7 @@ func TestFigures(t *testing.T) {
 			measure := func(beside string) {
 				r := Row{By: by, Beside: beside, Waits: w.hosts(patience), Patience: patience}
 				rows = append(rows, r)
-				t.Logf("\n%s", table([]Row{r}))
+				t.Logf("\n%s\n%s\n%s", table([]Row{r}), partsTable(r.Waits.Parts), strings.Join(r.Waits.Longest, "\n"))
 			}
 			start := func(t *testing.T) *plane.Plane {
 				return plane.Start(t, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok), plane.Leaves(cluster.LabelOperator))
@@ -41,6 +41,13 @@ func TestFigures(t *testing.T) {
 				w.fillWithJobs(3600)
 				measure("a Job of low priority, Kubernetes alone")
 			})
+			if by == Extended { // under DRA nobody is preempted
+				t.Run("slow", func(t *testing.T) {
+					w = newWorld(t, start(t), by, loads[by])
+					w.fillWithSlowJobs(reaction)
+					measure("the same, Pods that take " + reaction.String() + " to end")
+				})
+			}
 			t.Run("Sluice", func(t *testing.T) {
 				w = newWorld(t, start(t), by, loads[by])
 				s := w.startSluice(notice, time.Second, reaction)
@@ -65,11 +72,33 @@ Pod's creation to its being seen running, with kubelets that are simulated: they
 has %s of notice, and its program gives back %s after it was told. On %d cores that also carry etcd, the API server, the scheduler, the controllers, the operator and the measurement itself.
 
 %s`, notice, reaction, runtime.NumCPU(), table(rows))
+	for _, r := range rows {
+		if r.Beside == "Sluice" {
+			fmt.Fprintf(&b, "\nThe parts of the waits beside Sluice with %s:\n\n%s", r.By, partsTable(r.Waits.Parts))
+		}
+	}
 	t.Log("\n" + b.String())
 	if page := os.Getenv("SLUICE_KUBE_PAGE"); page != "" {
-		if err := write(page, "hosts", b.String()); err != nil {
+		if err := plane.WritePage(page, "hosts", b.String()); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestPartsOfTheHostsWait takes apart what the hosts' Pods wait for beside Sluice, at a third of the size of TestFigures.
+func TestPartsOfTheHostsWait(t *testing.T) {
+	for by, load := range map[By]Load{
+		DRA:      {Machines: 12, Pods: 60, Every: 500 * time.Millisecond, Runs: 20, Seed: 1},
+		Extended: {Machines: 60, Pods: 200, Every: 180 * time.Millisecond, Runs: 20, Seed: 1},
+	} {
+		t.Run(string(by), func(t *testing.T) {
+			p := plane.Start(t, plane.With(plane.Scheduler, plane.Controllers, plane.Kwok), plane.Leaves(cluster.LabelOperator))
+			w := newWorld(t, p, by, load)
+			s := w.startSluice(10*time.Second, time.Second, 500*time.Millisecond)
+			s.fill(10, 1_000_000_000, time.Second)
+			r := Row{By: by, Beside: "Sluice", Waits: w.hosts(time.Minute), Patience: time.Minute}
+			t.Logf("\n%s\n%s\n%s\n%v", table([]Row{r}), partsTable(r.Waits.Parts), strings.Join(r.Waits.Longest, "\n"), s.crowd.ended())
+		})
 	}
 }
 
@@ -108,7 +137,7 @@ be and %d like a subjob's, and %d subjobs of the executor, from Start until they
 		row("bare Pods like a subjob's", alike), row("subjobs", ours))
 	t.Log("\n" + text)
 	if page := os.Getenv("SLUICE_KUBE_PAGE"); page != "" {
-		if err := write(page, "rates", text); err != nil {
+		if err := plane.WritePage(page, "rates", text); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -143,6 +143,9 @@ type Waits struct {
 	// Started are those of the Pods that started, ascending; Never is how many had not when the watching ended.
 	Started []time.Duration
 	Never   int
+	// Parts are those of the waits, and Longest the ten longest, taken apart.
+	Parts   []Part
+	Longest []string
 }
 
 // At is a quantile of all Pods' waits; false: that Pod had not started.
@@ -163,11 +166,15 @@ func (w *world) hosts(patience time.Duration) *Waits {
 	ns := w.p.Namespace(t)
 	w.template(ns)
 
+	trails := follow(ctx, t, w)
 	var mu sync.Mutex
 	made, ran := map[string]time.Time{}, map[string]time.Time{}
 	all := make(chan struct{})
 	seen := func(o any) {
 		pod, is := o.(*corev1.Pod)
+		if is {
+			trails.host(pod)
+		}
 		if !is || pod.Status.Phase != corev1.PodRunning && pod.Status.Phase != corev1.PodSucceeded {
 			return
 		}
@@ -196,6 +203,7 @@ func (w *world) hosts(patience time.Duration) *Waits {
 		mu.Lock()
 		made[pod.Name] = time.Now()
 		mu.Unlock()
+		trails.made(pod.Name)
 		if _, err := w.p.Client().CoreV1().Pods(ns).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -211,5 +219,6 @@ func (w *world) hosts(patience time.Duration) *Waits {
 		waits.Started = append(waits.Started, at.Sub(made[name]))
 	}
 	slices.Sort(waits.Started)
+	waits.Parts, waits.Longest = trails.parts()
 	return waits
 }

@@ -3,8 +3,6 @@
 package measure
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -22,25 +20,5 @@ func TestAQuantileCountsWhoNeverStarted(t *testing.T) {
 	}
 	if _, ok := (&Waits{}).At(.5); ok {
 		t.Error("a quantile of nothing")
-	}
-}
-
-func TestAPageIsWrittenBetweenItsMarks(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "page.md")
-	const page = "before\n<!-- x: written by make it -->\nold\n<!-- x: end -->\nafter\n"
-	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the second time changes nothing
-		if err := write(path, "x", "| new |\n"); err != nil {
-			t.Fatal(err)
-		}
-		got, err := os.ReadFile(path)
-		if want := "before\n<!-- x: written by make it -->\n\n| new |\n\n<!-- x: end -->\nafter\n"; err != nil || string(got) != want {
-			t.Fatalf("%v\n%s", err, got)
-		}
-	}
-	if write(path, "y", "") == nil {
-		t.Error("a page without marks was written")
 	}
 }

@@ -99,7 +99,7 @@ func put(t *testing.T, section, text string) {
 	text = strings.ReplaceAll(text, "''", "`")
 	t.Log("\n" + text)
 	if page := os.Getenv("SLUICE_KUBE_PAGE"); page != "" {
-		if err := write(page, section, text); err != nil {
+		if err := plane.WritePage(page, section, text); err != nil {
 			t.Fatal(err)
 		}
 	}

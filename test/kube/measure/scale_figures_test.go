@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/test/kube/plane"
 )
 
 // TestScaleFigures measures an operator at the size of a large cluster and writes docs/kubernetes.md: make kube-bench.
@@ -55,7 +57,7 @@ Every Pod was the same after the restart, and none was made anew.
 		seconds(m.Reopen), seconds(m.Again), m.After)
 	t.Log("\n" + text)
 	if page != "" {
-		if err := write(page, "scale", text); err != nil {
+		if err := plane.WritePage(page, "scale", text); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@
 package measure
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -53,7 +54,8 @@ func TestSluiceAsFiller(t *testing.T) {
 			s := w.startSluice(5*time.Second, time.Second, 200*time.Millisecond)
 			s.fill(3, 1_000_000, time.Second)
 			beside := w.hosts(plane.Within)
-			t.Logf("beside Sluice: %v, %d never; subjobs over: %v", beside.Started, beside.Never, s.crowd.ended())
+			t.Logf("beside Sluice: %v, %d never; subjobs over: %v\n%s\n%s", beside.Started, beside.Never, s.crowd.ended(),
+				partsTable(beside.Parts), strings.Join(beside.Longest, "\n"))
 			if beside.Never != 0 {
 				t.Errorf("%d hosts' Pods did not start beside Sluice", beside.Never)
 			}

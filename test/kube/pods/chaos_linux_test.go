@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +22,9 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/cluster"
+	pods "sluice.dev/sluice/internal/edge/executor/kubernetes"
 	"sluice.dev/sluice/internal/edge/executor/kubernetes/podtest"
+	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/test/kube/plane"
 )
@@ -39,6 +42,8 @@ type subjob struct {
 		Close() error
 	}
 	said chan protocol.Message
+	// change is what its operators have otherwise.
+	change []func(*pods.Options)
 	// found is how it ended, if an operator's start has found that.
 	found *job.Result
 }
@@ -50,7 +55,7 @@ var (
 
 // begin makes a world of one slice, or of a GPU under DRA, and starts an executor and a subjob there whose program says that it began,
 // does units until it is let go, and says that it ended.
-func begin(t *testing.T, p *plane.Plane, dra bool) *subjob {
+func begin(t *testing.T, p *plane.Plane, dra bool, change ...func(*pods.Options)) *subjob {
 	t.Helper()
 	w := newWorldOn(t, p, 1)
 	if dra {
@@ -58,7 +63,7 @@ func begin(t *testing.T, p *plane.Plane, dra bool) *subjob {
 		p.GPUs(t, w.Node, 1)
 		w.Device = cluster.Device{Node: w.Node, Class: plane.MIGClass, Driver: plane.Driver, Pool: w.Node, Name: "gpu-0-mig-3g40gb-4"}
 	}
-	s := &subjob{World: w, p: p, token: job.Token{Epoch: 1, Seq: 1}, seen: t.TempDir()}
+	s := &subjob{World: w, p: p, token: job.Token{Epoch: 1, Seq: 1}, seen: t.TempDir(), change: change}
 	config, wire := p.Wire()
 	w.Client, s.wire = kubernetes.NewForConfigOrDie(config), wire
 	s.reopen()
@@ -89,7 +94,7 @@ func (s *subjob) reopen() {
 		if m.Kind == protocol.Exited {
 			said <- m
 		}
-	})
+	}, s.change...)
 	s.ex, s.said = ex, said
 	s.Cleanup(func() { _ = ex.Close() })
 	plane.Eventually(s, "the operator has found what is there", func() (bool, string) {
@@ -224,6 +229,45 @@ func TestTheOperatorIsAwayAtTheEnd(t *testing.T) {
 	s.did("began", "ended")
 }
 
+// TestADeadOperatorKeepsNobodyWaiting: it is dead and does not come back. Its subjob yields by itself, and a Pod of somebody else starts
+// that may not preempt. The next operator has what the subjob did.
+func TestADeadOperatorKeepsNobodyWaiting(t *testing.T) {
+	const limit, notice = 5 * time.Second, 3 * time.Second
+	s := begin(t, plane.Of(t), false, func(o *pods.Options) {
+		o.Vigil.Ownerless = func(job.SliceID) (time.Duration, time.Duration) { return limit, notice }
+		o.Vigil.Beat = func() time.Duration { return limit / pod.Beats }
+	})
+	time.Sleep(2 * limit)
+	s.did("began")
+	if err := s.ex.Close(); err != nil {
+		t.Fatal(err)
+	}
+	died, never := time.Now(), corev1.PreemptNever
+	_, err := s.p.Client().SchedulingV1().PriorityClasses().Create(t.Context(), &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "patient"}, PreemptionPolicy: &never}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	host := s.host()
+	host.Spec.PriorityClassName = "patient"
+	if _, err := s.p.Client().CoreV1().Pods(s.Namespace).Create(t.Context(), host, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.p.Pod(t, s.Namespace, "host", "is bound", func(p *corev1.Pod) bool { return p.Spec.NodeName == s.Node })
+	t.Logf("the other Pod has its slice %v after the operator has died", time.Since(died).Round(time.Millisecond))
+	if took := time.Since(died); took < limit/2 {
+		t.Errorf("the subjob yields %v after its operator has died", took)
+	}
+	s.did("began", "told")
+	s.ex = nil
+	s.reopen()
+	if r := s.result(); r.Outcome != job.Yielded || r.Progress != 5 {
+		t.Errorf("%+v, want 5 units", r)
+	}
+	s.settle()
+	s.did("began", "told")
+}
+
 // TestAPodIsDeletedByHand: somebody deletes a Pod whose program runs: it is told, ends, and the node hears that it ended and how far it
 // was.
 func TestAPodIsDeletedByHand(t *testing.T) {
@@ -243,8 +287,21 @@ func TestAPodIsDeletedByHand(t *testing.T) {
 // did counts.
 func TestAHigherPodTakesTheSlice(t *testing.T) {
 	s := begin(t, plane.Of(t), false)
+	if _, err := s.p.Client().CoreV1().Pods(s.Namespace).Create(t.Context(), s.host(), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s.p.Pod(t, s.Namespace, "host", "is bound", func(p *corev1.Pod) bool { return p.Spec.NodeName == s.Node })
+	if r := s.result(); r.Outcome == job.Done || r.Progress != 5 {
+		t.Errorf("%+v, want an end before its time with 5 units", r)
+	}
+	s.settle()
+	s.did("began", "told")
+}
+
+// host is a Pod of the cluster's own, for the machine's one slice.
+func (s *subjob) host() *corev1.Pod {
 	no, yes, user := false, true, int64(65532)
-	host := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "host"}, Spec: corev1.PodSpec{
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "host"}, Spec: corev1.PodSpec{
 		NodeSelector: map[string]string{"kubernetes.io/hostname": s.Node}, RestartPolicy: corev1.RestartPolicyNever,
 		AutomountServiceAccountToken: &no,
 		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &user,
@@ -254,13 +311,4 @@ func TestAHigherPodTakesTheSlice(t *testing.T) {
 				Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 			Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"example.com/slice": resource.MustParse("1")}}}},
 	}}
-	if _, err := s.p.Client().CoreV1().Pods(s.Namespace).Create(t.Context(), host, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	s.p.Pod(t, s.Namespace, "host", "is bound", func(p *corev1.Pod) bool { return p.Spec.NodeName == s.Node })
-	if r := s.result(); r.Outcome == job.Done || r.Progress != 5 {
-		t.Errorf("%+v, want an end before its time with 5 units", r)
-	}
-	s.settle()
-	s.did("began", "told")
 }

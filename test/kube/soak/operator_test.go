@@ -20,10 +20,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"sluice.dev/sluice/internal/core/errkind"
+	"sluice.dev/sluice/internal/core/job"
 	policies "sluice.dev/sluice/internal/core/policy/all"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/executor"
 	pods "sluice.dev/sluice/internal/edge/executor/kubernetes"
+	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 	"sluice.dev/sluice/internal/face/operator"
 	"sluice.dev/sluice/internal/host"
 	"sluice.dev/sluice/test/kube/bucket"
@@ -43,6 +45,13 @@ const (
 const (
 	linger = 3 * time.Second
 	skew   = 3 * time.Second
+)
+
+// ownerless is for how long Pods go on without hearing of the operator: less than it and the store are away for now and then, so that some
+// yield though nobody asked them to. notices is how long they then have.
+const (
+	ownerless = 4 * time.Second
+	notices   = 2 * time.Second
 )
 
 // yielded is the exit code of an operator that has ended because it could not go on for now: it has lost its lease, or the API server is
@@ -75,6 +84,10 @@ func serve() int {
 					Client: kubernetes.NewForConfigOrDie(c), Store: where, Operator: o.Name, Journal: j.Name, Key: j.Key, Made: j.Made,
 					ShimImage: image, Namespace: o.Namespace,
 					Deliver: e.Deliver, Slice: e.Slice, Linger: linger, Skew: skew, Report: 500 * time.Millisecond, Log: o.Log,
+					Vigil: pods.Vigil{
+						Ownerless: func(job.SliceID) (limit, notice time.Duration) { return ownerless, notices },
+						Beat:      func() time.Duration { return ownerless / pod.Beats },
+					},
 				})
 				if err != nil {
 					return nil, nil, err

@@ -153,6 +153,7 @@ func TestSoak(t *testing.T) {
 			return nil
 		})
 		places, failed := b.Objects("incoming")
+		places = slices.DeleteFunc(places, func(p string) bool { return strings.Contains(p, "beats/") }) // the operator lives, and says so
 		if left = append(left, places...); err != nil || failed != nil || len(left) > 0 {
 			return fmt.Sprint(left, err, failed)
 		}

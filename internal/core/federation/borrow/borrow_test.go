@@ -117,7 +117,7 @@ func newZone(slices int, spec *job.Spec) *zone {
 		s := &window.Slice{Supply: &markettest.Slice{On: "own"}}
 		is := &protocol.Slice{ID: job.SliceID(fmt.Sprint("s", i)), Speed: 1000, Capacity: trp.Vector{trp.Memory: 8 * gib}}
 		placed := floor.Place(s, is)
-		planner.Place(&backfill.Slice{Supply: supply{s: s, z: z}}, placed)
+		planner.Place(&backfill.Slice{Supply: supply{s: s, z: z}}, placed, false)
 	}
 	z.Borrowers = New(Config{ID: "b", Retry: time.Second}, z, planner)
 	book := record.New(record.Config{}, keeper{}, keeper{})

@@ -132,7 +132,7 @@ func (d *demand) Wants(now quantity.Instant) (w search.Want, ok bool) {
 		return w, false
 	}
 	v := j.View()
-	if v.Running >= max(1, j.Spec.Parallelism) || job.NextFree(0, j.Spec.Total, v.Committed, v.Claimed).Empty() {
+	if v.Running >= max(1, v.Parallelism()) || job.NextFree(0, j.Spec.Total, v.Committed, v.Claimed).Empty() {
 		return w, false
 	}
 	fast, slow := d.speeds()

@@ -122,7 +122,7 @@ func (z *Seek) claim(now quantity.Instant, j *home.Job, p *protocol.Prize, out *
 		return c.Node == p.Node
 	}
 	v := j.View()
-	if !j.Active() || z.zone.Waits(now, j) != explain.Eligible || v.Running >= max(1, j.Spec.Parallelism) || v.Claimed.Overlaps(p.Range) ||
+	if !j.Active() || z.zone.Waits(now, j) != explain.Eligible || v.Running >= max(1, v.Parallelism()) || v.Claimed.Overlaps(p.Range) ||
 		p.End <= now {
 		return false
 	}

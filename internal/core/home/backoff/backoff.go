@@ -104,7 +104,12 @@ func (s *State) Avoid(id job.SliceID, until quantity.Instant) {
 // LooksAnother: what is offered of a slice is something else than before, so what was refused may be had now. It is false for a job that
 // does not avoid it; and one that was refused often does not go by that: on a busy slice every view is another.
 func (s *State) LooksAnother(id job.SliceID) bool {
-	if s.refusals >= often || !s.Avoids(id) {
+	return s.refusals < often && s.Removed(id)
+}
+
+// Removed: a slice is there no more; another of its name is none that it was refused on. It is false for a job that does not avoid it.
+func (s *State) Removed(id job.SliceID) bool {
+	if !s.Avoids(id) {
 		return false
 	}
 	s.avoided = slices.DeleteFunc(s.avoided, func(a avoided) bool { return a.slice == id })

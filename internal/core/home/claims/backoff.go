@@ -64,6 +64,15 @@ func (d *Delays) LooksAnother(id job.SliceID) {
 	}
 }
 
+// Removed: a slice is there no more, and nobody avoids it any more.
+func (d *Delays) Removed(id job.SliceID) {
+	for _, j := range d.book.Agenda.All(record.Avoiding) {
+		if j.Backoff().Removed(id) {
+			d.avoids(j)
+		}
+	}
+}
+
 // Taken: a node took what was sold of a job, so neither the job nor the slice is to be doubted.
 func (d *Delays) Taken(j *record.Job, c *protocol.Claim) {
 	j.Backoff().Taken()

@@ -2,6 +2,7 @@ package claims
 
 import (
 	"cmp"
+	"slices"
 
 	"sluice.dev/sluice/internal/core/home/record"
 	"sluice.dev/sluice/internal/core/job"
@@ -123,6 +124,14 @@ func (d *Claimer) Asked(id uint64) (node job.NodeID, of job.ID) {
 		return node, a.Job.ID
 	}
 	return "", ""
+}
+
+// Concerns reports whether a node is the one that an ask is of, or one of a gang's. asked is the node that is asked now (Claimer.Asked).
+func (a *Ask) Concerns(node, asked job.NodeID) bool {
+	if a.holds != nil {
+		return slices.ContainsFunc(a.holds.Members(), func(m protocol.Member) bool { return m.Node == node })
+	}
+	return asked == node
 }
 
 // sendAsk sends the first step, to one node.

@@ -68,6 +68,9 @@ func (s *Lessons) Mix(h digest.Hash) digest.Hash {
 	if l.Busy != 0 { // as it was before this was learned
 		h = h.Int(l.Busy)
 	}
+	if l.Trials|l.Sampled|int64(l.Start) != 0 { // the same
+		h = h.Text("untimed").Int(l.Trials, l.Sampled, int64(l.Start))
+	}
 	return h.Int(int64(safe))
 }
 

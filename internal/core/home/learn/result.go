@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"sluice.dev/sluice/internal/core/atomizer"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -26,6 +27,10 @@ const (
 	leastMargin, startMargin, mostMargin = 1050, 1250, 100_000
 	// leastSample is the shortest run that teaches a run time once one is known.
 	leastSample = 500 * time.Millisecond
+	// leastMeasured is what the piece that measures is taken to have run at least.
+	leastMeasured = time.Millisecond
+	// outsizedPermille of the units of the largest piece so far make the rates of those before forgotten.
+	outsizedPermille = 1250
 )
 
 // Result folds one result into what is known of the job. skip says that the claim was a single unit which keeps failing
@@ -58,6 +63,10 @@ func Result(
 		l.Failures, l.Kills, l.LastDetail = 0, 0, ""
 		learnRate(&l, spec, c, r, done)
 		l.Suspects = passed(l.Suspects, done, int64(spec.Parallelism))
+	}
+	if outran(spec, known, c, r, done) {
+		l.Trials, l.LastDetail = l.Trials+1, "it had completed nothing when the time that it was given to be measured was over"
+		return l, false
 	}
 	switch r.Outcome {
 	case job.MemoryKilled:
@@ -104,6 +113,19 @@ func Result(
 		}
 	}
 	return l, skip
+}
+
+// outran says that a piece that measures (atomizer.View.Measures) used all of its time and completed nothing. How long that was is Sluice's
+// guess, so it is nobody's failure, and the next piece gets more. But it counts where the piece had the longest window there is, which is
+// less than the guess (atomizer.View.Hopeful): no window will be longer.
+func outran(spec *job.Spec, known *protocol.Learned, c *protocol.Claim, r *job.Result, done job.Range) bool {
+	return known.Measures(spec) && done.Empty() && c.Plan.Run >= atomizer.Trial(spec, known, c.Speed) &&
+		(r.Outcome == job.DeadlineKilled || r.Outcome == job.Yielded && r.End >= asked(spec, c))
+}
+
+// asked is when a subjob is told at the latest that its time is over.
+func asked(spec *job.Spec, c *protocol.Claim) quantity.Instant {
+	return c.End.Add(-max(spec.Launch.Grace, spec.Launch.WarnBefore))
 }
 
 // sigkill that Sluice did not send says nothing about the item that was being processed: it may have come at any time. So no item is
@@ -162,8 +184,7 @@ const mostStarved = 10
 // starved says that a subjob ended without progress rather for want of a processor than by its own doing: it counts as ended from outside.
 // A walltime is the owner's word, and counts whatever the machine did; and who gives up before it was asked to has not run out of time.
 func starved(spec *job.Spec, c *protocol.Claim, r *job.Result) bool {
-	asked := c.End.Add(-max(spec.Launch.Grace, spec.Launch.WarnBefore))
-	return spec.Kind != job.Rigid && r.Busy() >= 500 && (r.Outcome == job.DeadlineKilled || r.End >= asked)
+	return spec.Kind != job.Rigid && r.Busy() >= 500 && (r.Outcome == job.DeadlineKilled || r.End >= asked(spec, c))
 }
 
 // learnRate adds the run time of one unit at speed 1, without what it waited for a processor. What restore and checkpoint were declared to
@@ -171,6 +192,12 @@ func starved(spec *job.Spec, c *protocol.Claim, r *job.Result) bool {
 func learnRate(l *protocol.Learned, spec *job.Spec, c *protocol.Claim, r *job.Result, done job.Range) {
 	whole := r.Outcome == job.Done || r.Outcome == job.Yielded || r.Outcome == job.DeadlineKilled
 	work := max(0, r.Own())
+	if l.Measures(spec) {
+		work = max(work, r.Ran()*(1000-mostBusy)/1000, leastMeasured) // any time is better than none
+	}
+	if spec.Untimed() && (r.Outcome == job.Done || r.Outcome == job.Yielded) && work > 0 && (l.Start == 0 || work < l.Start) {
+		l.Start = work
+	}
 	if spec.Kind == job.Rigid || !whole || work == 0 || work < leastSample && len(l.Rates) > 0 {
 		return // short runs tell how long a process takes to start, ended ones where they were ended
 	}
@@ -182,6 +209,9 @@ func learnRate(l *protocol.Learned, spec *job.Spec, c *protocol.Claim, r *job.Re
 		overhead += spec.Checkpoint
 	}
 	work -= min(overhead, work/2)
+	if n := done.Len(); spec.Untimed() && 1000*n >= outsizedPermille*l.Sampled {
+		l.Rates, l.Sampled, l.Trials = nil, n, 0
+	}
 	l.Rates = append(l.Rates, max(1, time.Duration(quantity.MulDiv(int64(work), c.Speed, 1000*done.Len()))))
 	if n := len(l.Rates); n > protocol.MaxRates {
 		l.Rates = slices.Delete(l.Rates, 0, n-protocol.MaxRates)

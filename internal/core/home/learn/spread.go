@@ -19,10 +19,11 @@ func Trust(own, queue *protocol.Trust) protocol.Trust {
 }
 
 // Observe compares what was declared for a subjob with its result, for the job (l) and its queue. An end from outside says nothing about
-// either. It reports whether anything was learned of the queue.
+// either; one of a piece that measured, which planned with a guess of ours, only something about memory. It reports whether anything was
+// learned of the queue.
 func Observe(
-	by *trust.Settings, spec *job.Spec, c *protocol.Claim, r *job.Result, done job.Range, l *protocol.Learned, queue *protocol.Trust,
-	on Slices,
+	by *trust.Settings, spec *job.Spec, c *protocol.Claim, r *job.Result, done job.Range, measured bool, l *protocol.Learned,
+	queue *protocol.Trust, on Slices,
 ) (bid bool) {
 	if by == nil || r.Outcome == job.Stopped || r.Outcome == job.Lost || r.Outcome == job.NodeFailed || r.Start == 0 {
 		return false
@@ -37,7 +38,7 @@ func Observe(
 	if c.Bid != nil {
 		o.Declared, o.Observed = c.Bid.Score, score.Observed(spec, c, done, r)
 	}
-	if c.Plan.Extended != 0 { // it is not the piece that was declared: only the memory can be compared
+	if c.Plan.Extended != 0 || measured { // it is not the piece that was declared: only the memory can be compared
 		o.Observed, o.Risk, o.Planned = o.Declared, 0, 0
 	}
 	l.Trust = Trust(&l.Trust, queue)

@@ -49,6 +49,7 @@ func (d *Settler) plausible(now quantity.Instant, c *protocol.Claim, r *job.Resu
 	}
 	longest := max(0, now.Sub(c.Asked)) + d.cfg.Skew
 	is.Prepare, is.Unpack = min(max(0, r.Prepare), longest), min(max(0, r.Unpack), longest)
+	is.LeftNothing = r.LeftNothing && !r.Checkpoint && len(c.Members) == 0 // of a gang there is one entry for all, and one result
 	for k := range is.Peak {
 		is.Peak[k] = min(max(0, r.Peak[k]), mostPeak)
 	}
@@ -84,7 +85,7 @@ func (d *Settler) conclude(
 	}
 	q := j.Queue().Calibration()
 	q.Queue = j.Queue().Name
-	if learn.Observe(d.cfg.Trust, j.Spec, &c, r, done, &learned, &q.Trust, d.supply) {
+	if learn.Observe(d.cfg.Trust, j.Spec, &c, r, done, j.Learned().Measures(j.Spec), &learned, &q.Trust, d.supply) {
 		d.book.Fact(out, protocol.Fact{Kind: protocol.QueueCalibrated, Body: &q})
 	}
 	d.watch.Ends(j, standing, r, done, out)

@@ -57,8 +57,11 @@ func (l *look) estimate(s *home.Job, j *status.Job) {
 		}
 		return
 	}
-	usable, slow, fast := 0, int64(0), int64(0)
 	view := s.View()
+	if view.Measures() {
+		return // nobody knows how long a unit takes
+	}
+	usable, slow, fast := 0, int64(0), int64(0)
 	free := job.NextFree(0, s.Spec.Total, s.Progress().Committed())
 	for _, c := range v.floor.Classes() {
 		if speed, ok := runsOn(s, c, free.From); ok {

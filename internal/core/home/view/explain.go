@@ -141,8 +141,7 @@ func (v *View) match(now quantity.Instant, j *home.Job, c *window.Class) *status
 	p, r := atomizer.Fit(&view, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec), Start: now, End: end})
 	switch r.Why {
 	case atomizer.Interested:
-		f.Fits, f.Reach = true, p.Range
-		f.Why = fmt.Sprintf("a piece %v would take %v", p.Range, p.Wall.Round(time.Millisecond))
+		f.Fits, f.Reach, f.Why = true, p.Range, lasts(&view, &p)
 	case atomizer.Unsafe:
 		f.Why = fmt.Sprintf("its next piece needs %d MiB, the slice has %d MiB", r.Least>>20, f.Capacity>>20)
 		if whole := c.Whole[trp.Memory]; whole > f.Capacity {
@@ -161,6 +160,15 @@ func (v *View) match(now quantity.Instant, j *home.Job, c *window.Class) *status
 		f.Why = "nothing of it is left to run"
 	}
 	return f
+}
+
+// lasts says how long a piece would take, as far as that is known.
+func lasts(v *atomizer.View, p *atomizer.Piece) string {
+	if v.Measures() {
+		return fmt.Sprintf("a piece %v would be given up to %v, and tell how long a %s takes", p.Range, p.Wall.Round(time.Millisecond),
+			v.Spec.UnitName())
+	}
+	return fmt.Sprintf("a piece %v would take %v", p.Range, p.Wall.Round(time.Millisecond))
 }
 
 // longest is the longest window a job can be offered.
@@ -183,7 +191,7 @@ func (v *View) inGaps(now quantity.Instant, j *home.Job, sl *window.Slice, f *st
 		end := min(g.End, start.Add(v.longest(j)))
 		p, r := atomizer.Fit(&view, atomizer.Window{Capacity: c.Capacity, Speed: c.SpeedOf(j.Spec), Start: start, End: end})
 		if r.Why == atomizer.Interested {
-			f.Reach, f.Why = p.Range, fmt.Sprintf("a piece %v would take %v", p.Range, p.Wall.Round(time.Millisecond))
+			f.Reach, f.Why = p.Range, lasts(&view, &p)
 			if start > now {
 				f.Why += fmt.Sprintf(", from %v on", start.Sub(now).Round(time.Second))
 			}

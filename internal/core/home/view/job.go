@@ -77,6 +77,7 @@ func settled(s *home.Job, past []protocol.Past, more int) []status.Subjob {
 		sub := showClaim(&p.Claim)
 		sub.Committed, sub.Start, sub.End, sub.Peak = p.Committed, p.RealStart, p.RealEnd, p.Peak[trp.Memory]
 		sub.Outcome, sub.Detail, sub.Prepare, sub.Waited = p.Outcome.String(), p.Detail, p.Prepare, p.Waited
+		sub.LeftNothing = p.LeftNothing
 		if p.Skipped {
 			sub.Outcome = status.Skipped
 		}
@@ -210,6 +211,7 @@ func (l *look) show(s *home.Job) status.Job {
 		j.Wait = max(0, now.Sub(s.Submitted))
 	}
 	view := s.View()
+	j.Measuring = view.Measures() && !j.State.Final()
 	j.Prepare, j.PrepareSeen = view.Prepare(), s.Learned().Prepare > 0 && s.Spec.Kind != job.Rigid
 	if rates := slices.Sorted(slices.Values(s.Learned().Rates)); len(rates) > 0 {
 		j.RateP50, j.RateP95 = rates[len(rates)/2], s.Learned().Rate

@@ -55,7 +55,11 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 				doing = "running on "
 			}
 		}
-		return doing + strings.Join(at, ", ")
+		text := doing + strings.Join(at, ", ")
+		if j.Learned().Measures(j.Spec) {
+			text = fmt.Sprintf("measuring how long a %s takes, %s", j.Spec.UnitName(), text)
+		}
+		return text
 	case j.Paused:
 		return "paused by its owner"
 	case j.Progress().Asking() > 0:
@@ -227,12 +231,19 @@ func (v *View) Sentence(j *home.Job, c *explain.Cause) string {
 	case explain.NoFreeWork:
 		return "all its work is claimed or committed"
 	case explain.AtParallelism:
+		if j.Learned().Measures(j.Spec) {
+			return fmt.Sprintf("how long a %s takes is measured first, by one subjob alone", j.Spec.UnitName())
+		}
 		return fmt.Sprintf("it already runs the %d subjobs its parallelism allows", j.Spec.Parallelism)
 	case explain.Unsafe:
 		return fmt.Sprintf("its next piece needs %d MiB, more than the slices that are free have", f.Least>>20)
 	case explain.TooShort:
 		if n := j.Width(); n > 1 {
 			return fmt.Sprintf("it needs %d slices at once: its place is planned when no rigid job waits before it", n)
+		}
+		if j.Learned().Measures(j.Spec) {
+			return fmt.Sprintf("the free windows are too short to measure how long a %s takes: that is given %v", j.Spec.UnitName(),
+				f.Need.Round(time.Millisecond))
 		}
 		return fmt.Sprintf("the free windows are too short: the least useful piece takes %v", f.Need.Round(time.Millisecond))
 	case explain.NotForever:

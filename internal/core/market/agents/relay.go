@@ -226,7 +226,7 @@ func Suits(now quantity.Instant, j *index.Job, o *Offer) bool {
 		return false
 	}
 	v := j.View()
-	if v.Running >= j.Spec().Parallelism {
+	if v.Running >= v.Parallelism() {
 		return false
 	}
 	for free := job.NextFree(0, j.Spec().Total, v.Committed, v.Claimed); !free.Empty(); free = job.NextFree(free.To, j.Spec().Total,

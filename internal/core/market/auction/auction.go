@@ -70,6 +70,9 @@ func (x *Auction) Forget(j *index.Job) { x.quoter.book.forget(j) }
 // Retire has nothing to forget of a job that is over.
 func (x *Auction) Retire(*index.Job) {}
 
+// Remove has nothing to forget of a slice that is there no more: bids are for windows.
+func (x *Auction) Remove(*window.Slice) {}
+
 // Declining is nothing: a job that bids declines no window (interest).
 func (x *Auction) Declining(*index.Job) (refusal atomizer.Refusal, text string) { return refusal, "" }
 

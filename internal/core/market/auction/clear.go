@@ -102,7 +102,7 @@ func (p *plan) number() {
 		t := &p.bids[i]
 		if k == 0 || p.bids[order[k-1]].Job != t.Job {
 			number, work, reach = number+1, 0, 0
-		} else if t.Range.From >= reach && !p.cfg.Exclusive && t.Job.Busy()+1 < t.Job.Spec().Parallelism {
+		} else if t.Range.From >= reach && !p.cfg.Exclusive && t.Job.Busy()+1 < t.Job.Parallelism() {
 			work++
 		}
 		reach = max(reach, t.Range.To)

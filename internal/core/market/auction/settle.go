@@ -92,7 +92,7 @@ func refuses(now quantity.Instant, t *bid) bool {
 		return true
 	}
 	v := t.Job.View()
-	return v.Claimed.Overlaps(t.Range) || v.Running >= t.Job.Spec().Parallelism
+	return v.Claimed.Overlaps(t.Range) || v.Running >= v.Parallelism()
 }
 
 // award asks the node for the place of a bid that has won.
@@ -160,7 +160,7 @@ func won(j *index.Job, winners []*bid) bool {
 
 // lose notes a loss. A job that has just won all that it may run in another window has lost nothing here.
 func lose(j *index.Job, n *explain.Loss) {
-	if !j.Stale() || j.Busy() < j.Spec().Parallelism {
+	if !j.Stale() || j.Busy() < j.Parallelism() {
 		j.Losses().Note(n)
 	}
 }

@@ -149,6 +149,15 @@ func (j *Job) IsLate(now quantity.Instant) bool { return j.due <= now }
 // knownLate reports whether the index knows that the job is late.
 func (j *Job) knownLate() bool { return j.dueSlot == 0 && j.due != quantity.Never }
 
+// Parallelism is how many subjobs of it may run at once by what is known of it now.
+func (j *Job) Parallelism() int {
+	if s := j.Spec(); !s.Untimed() {
+		return s.Parallelism
+	}
+	v := j.View()
+	return v.Parallelism()
+}
+
 // unsold says whether nothing was ever sold to a job.
 func (j *Job) unsold() bool { return j.Busy() == 0 && j.Attained() == 0 && j.Served() == 0 }
 

@@ -65,6 +65,17 @@ func (x *Interest) Sell(now quantity.Instant, waiting int, out *protocol.Out) qu
 // Retire forgets a job that is over.
 func (x *Interest) Retire(j *index.Job) { x.backoff.forget(j) }
 
+// Remove forgets what a slice that is there no more was given to.
+func (x *Interest) Remove(s *window.Slice) {
+	for class := range x.given {
+		for i := range x.given[class].list {
+			if g := &x.given[class].list[i]; g.slice == s {
+				*g = given{}
+			}
+		}
+	}
+}
+
 // Declining is why a job has declined last.
 func (x *Interest) Declining(j *index.Job) (refusal atomizer.Refusal, text string) {
 	return x.backoff.latest(j)

@@ -203,7 +203,7 @@ func (x *Interest) cut(now quantity.Instant, r *agents.Round, t *asking, out *pr
 	c.Note(protocol.Notice{Kind: protocol.Awarded, Window: w.ID(), Variant: b.ID, Text: "its node is asked", Range: b.Range})
 	x.relay.TellNotices(r, c, out)
 	x.tellLosers(now, t, w, j, out)
-	if v := j.View(); v.Running < j.Spec().Parallelism {
+	if v := j.View(); v.Running < v.Parallelism() {
 		x.index.Changed(j) // it may want more, in windows that nobody took while it was asked
 	}
 }

@@ -58,8 +58,8 @@ func (t *Verified) Verify(now quantity.Instant, e *index.Estimator, view *atomiz
 		return fmt.Sprintf("its range [%d,%d) is no work of the job, which has %d units", t.Range.From, t.Range.To, s.Total)
 	case v.Committed.Overlaps(t.Range) || v.Claimed.Overlaps(t.Range):
 		return fmt.Sprintf("some of [%d,%d) is sold or done already", t.Range.From, t.Range.To)
-	case v.Running >= s.Parallelism:
-		return fmt.Sprintf("the job already runs the %d subjobs its parallelism allows", s.Parallelism)
+	case v.Running >= v.Parallelism():
+		return fmt.Sprintf("the job already runs the %d subjobs its parallelism allows", v.Parallelism())
 	case t.Run <= 0 && (s.Kind != job.Rigid || s.Walltime != 0) || t.Wall < t.Run || t.Wall > longestPlan:
 		return fmt.Sprintf("it plans to run %v of %v; want more than 0, and at most all of it", t.Run, t.Wall)
 	case t.Start < now || t.Start >= offered.End:

@@ -113,8 +113,31 @@ func (b *Board) Place(s *Slice, c *Class) (placed Placed, more int64) {
 	return placed, more
 }
 
-// classify notes the class of a slice, and whether it is usable.
-func (b *Board) classify(s *Slice, c *Class) (more int64) {
+// Remove takes a slice off the board for good: those behind it move down by one. Whoever still has it, as a round that waits for agents,
+// finds it without windows. Its class stays, with what is known of that. less is the decrease of its time's worth, for each millisecond.
+func (b *Board) Remove(s *Slice) (less int64) {
+	less = -b.unclass(s)
+	b.slices = slices.Delete(b.slices, s.at, s.at+1)
+	for at := s.at; at < len(b.slices); at++ {
+		b.slices[at].at = at
+	}
+	b.dirty.Remove(s.at)
+	b.open.Remove(s.at)
+	b.turn.Remove(s.at)
+	for _, c := range b.classes {
+		c.quiet.Remove(s.at)
+	}
+	b.opens.Set(&s.slots.opens, s, quantity.Never)
+	b.closes.Set(&s.slots.closes, s, quantity.Never)
+	*s = Slice{Supply: s.Supply, class: s.class, at: nowhere}
+	return less
+}
+
+// nowhere is the place of a slice that was removed.
+const nowhere = -1
+
+// unclass takes a slice out of its class, if it has one. more is the increase of its time's worth.
+func (b *Board) unclass(s *Slice) (more int64) {
 	if s.class != nil {
 		s.class.quiet.Drop(s.at)
 		s.class.slices--
@@ -123,6 +146,12 @@ func (b *Board) classify(s *Slice, c *Class) (more int64) {
 			more -= s.class.Cost(time.Millisecond)
 		}
 	}
+	return more
+}
+
+// classify notes the class of a slice, and whether it is usable.
+func (b *Board) classify(s *Slice, c *Class) (more int64) {
+	more = b.unclass(s)
 	s.class, s.usable = c, s.Usable()
 	c.slices++
 	if s.usable {
@@ -152,8 +181,11 @@ func (b *Board) resort() {
 	}
 }
 
-// Invalidate says that what may be sold of a slice is no longer what it was.
+// Invalidate says that what may be sold of a slice is no longer what it was. Of one that was removed nothing is sold.
 func (b *Board) Invalidate(s *Slice) {
+	if s.at == nowhere {
+		return
+	}
 	s.dirty = true
 	b.dirty.Put(s.at)
 }
@@ -265,8 +297,12 @@ func (b *Board) LoudInTurn() {
 // a pass need not look at it for others. Wake it with Stir.
 func (b *Board) Quiet(s *Slice) { s.class.quiet.Put(s.at) }
 
-// Stir makes a quiet slice be looked at again.
-func (b *Board) Stir(s *Slice) { s.class.quiet.Drop(s.at) }
+// Stir makes a quiet slice be looked at again, unless it was removed.
+func (b *Board) Stir(s *Slice) {
+	if s.at != nowhere {
+		s.class.quiet.Drop(s.at)
+	}
+}
 
 // NextQuiet is the place of the first quiet slice of a class from one on; -1 if there is none.
 func (c *Class) NextQuiet(from int) int { return c.quiet.Next(from) }

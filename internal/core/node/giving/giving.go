@@ -35,6 +35,7 @@ type Giver struct {
 	// gained is when the progress of a subjob was last reported to have grown.
 	gained map[job.Token]gain
 	record record
+	waits  waits
 }
 
 type gain struct {
@@ -57,9 +58,11 @@ func (g *Giver) Hear(now quantity.Instant, b *protocol.Wishes) {
 	}
 	for i := range b.Wishes {
 		g.keeper.Wish(&b.Wishes[i])
+		g.waits.hear(now, b.Wishes[i].ID)
 	}
 	for _, d := range b.Dropped {
 		g.keeper.Withdraw(d.ID, d.Served)
+		g.waits.drop(now, d.ID, d.Served)
 	}
 	for i := range b.Groups {
 		g.keeper.Expect(&b.Groups[i])
@@ -108,9 +111,11 @@ func (g *Giver) Decide(now quantity.Instant, n Node) {
 	machines := append(g.heard, d.Machines...)
 	g.heard = nil
 	slices.Sort(machines)
-	for _, m := range slices.Compact(machines) {
+	machines = slices.Compact(machines)
+	for _, m := range machines {
 		g.applyClosures(m, n)
 	}
+	g.waits.note(chosen, g.keeper, machines)
 	g.record.note(now, chosen, n)
 }
 
@@ -151,6 +156,9 @@ func (g *Giver) loss(now quantity.Instant, sold []Sold) (c reclaim.Cost, known b
 	}
 	return c, len(sold) > 0
 }
+
+// Waits are copies of the latest waits that are over, of numbers above after, in order.
+func (g *Giver) Waits(after uint64) []status.HostWait { return g.waits.since(after) }
 
 // chosen are the subjobs in the way of the places on these machines.
 func (g *Giver) chosen(machines []string, n Node) (list []candidate) {

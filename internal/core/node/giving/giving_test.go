@@ -1,6 +1,7 @@
 package giving
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/reclaim"
+	"sluice.dev/sluice/internal/core/status"
 )
 
 const t0 = quantity.Instant(1_000_000 * time.Second)
@@ -66,5 +68,59 @@ func TestADecisionWaitsForMoreAndUntilItIsKnownWhatRuns(t *testing.T) {
 	}
 	if g.Decide(after(2), Node{Confirmed: true, Sold: asked, Keep: keep}); g.Due() != 0 {
 		t.Errorf("due at %v, and there are no wishes", g.Due())
+	}
+}
+
+// TestHowLongAHostWaitedForWhatSubjobsHad: from when its wish was heard until all that ended for it is gone, once for each; also where it
+// has its devices before that was seen.
+func TestHowLongAHostWaitedForWhatSubjobsHad(t *testing.T) {
+	machine := func(ours ...job.SliceID) reclaim.Machine {
+		m := reclaim.Machine{Name: "m", Resources: []reclaim.Resource{{Name: "gpu", N: 2, Slices: []job.SliceID{"a", "b"},
+			Others: make([]quantity.Instant, 2)}}}
+		for _, id := range []job.SliceID{"a", "b"} {
+			m.Slices = append(m.Slices, reclaim.Slice{ID: id, Notice: time.Minute, Pool: "of-" + string(id)})
+		}
+		for _, id := range ours {
+			m.Tenants = append(m.Tenants, reclaim.Tenant{Slice: id, Asks: []reclaim.Ask{{Resource: "gpu", N: 1}}, End: quantity.Never})
+		}
+		return m
+	}
+	wish := func(id string) reclaim.Wish {
+		return reclaim.Wish{ID: reclaim.ID(id), Who: "pod x/" + id + ", which waits for it", Equiv: reclaim.Equiv{Owner: id}, Since: t0,
+			Asks: []reclaim.Ask{{Resource: "gpu", N: 1}}}
+	}
+	node := Node{Confirmed: true, Keep: func(job.SliceID, []protocol.Reservation) {}, Sold: func(id job.SliceID) []Sold {
+		return []Sold{{Token: job.Token{Seq: uint64(id[0])}, Job: "j-" + job.ID(id), Since: t0, End: after(1000)}}
+	}}
+	var g Giver
+	step := func(s int, b *protocol.Wishes) {
+		g.Hear(after(s), b)
+		g.Decide(after(s), node)
+	}
+	step(0, &protocol.Wishes{Machines: []reclaim.Machine{machine("a", "b")}, Wishes: []reclaim.Wish{wish("p"), wish("q")}})
+	if got := g.Waits(0); got != nil {
+		t.Errorf("over are %+v", got)
+	}
+	step(3, &protocol.Wishes{Wishes: []reclaim.Wish{wish("p")}})
+	step(5, &protocol.Wishes{Machines: []reclaim.Machine{machine("b")}})
+	step(6, &protocol.Wishes{Machines: []reclaim.Machine{machine("b")}})
+	step(7, &protocol.Wishes{Dropped: []protocol.Dropped{{ID: "p", Served: true}, {ID: "q", Served: true}}})
+	want := []status.HostWait{
+		{Number: 1, Wish: "p", Who: "pod x/p", Job: "j-a", Pool: "of-a", From: t0, Until: after(5)},
+		{Number: 2, Wish: "q", Who: "pod x/q", Job: "j-b", Pool: "of-b", From: t0, Until: after(7)},
+	}
+	if got := g.Waits(0); !slices.Equal(got, want) {
+		t.Errorf("over are\n%+v, want\n%+v", got, want)
+	}
+	if got := g.Waits(1); !slices.Equal(got, want[1:]) {
+		t.Errorf("after the first over are %+v", got)
+	}
+	step(8, &protocol.Wishes{Machines: []reclaim.Machine{machine("a", "b")}, Wishes: []reclaim.Wish{wish("r")}})
+	step(9, &protocol.Wishes{Dropped: []protocol.Dropped{{ID: "r"}}})
+	if got := g.Waits(2); got != nil {
+		t.Errorf("one that gave up is over: %+v", got)
+	}
+	if n := len(g.waits.heard) + len(g.waits.begun); n > 0 {
+		t.Errorf("%d that are gone are remembered", n)
 	}
 }

@@ -189,11 +189,11 @@ func (h *Holds) Next() quantity.Instant {
 	return first
 }
 
-// Begun are those whose time has begun.
-func (h *Holds) Begun(now quantity.Instant, yield func(slices int)) {
+// Begun are those whose time has begun, in order of token.
+func (h *Holds) Begun(now quantity.Instant, yield func(t job.Token, slices int)) {
 	for _, x := range h.list {
 		if x.Start <= now {
-			yield(1 + len(x.Also))
+			yield(x.Token, 1+len(x.Also))
 		}
 	}
 }

@@ -104,7 +104,7 @@ func TestHoldsAreWhatWasMadeAndHasNotLapsed(t *testing.T) {
 						sold--
 					}
 				}
-				h.Begun(now, func(slices int) { begun -= slices })
+				h.Begun(now, func(_ job.Token, slices int) { begun -= slices })
 				if sold != 0 || begun != 0 {
 					t.Fatalf("%d slices are held in no timeline, %d have begun uncounted", sold, begun)
 				}

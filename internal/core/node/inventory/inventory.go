@@ -20,6 +20,9 @@ import (
 // ShortOfMemory is why a node over the severe line of its host's memory grants nothing, for people.
 const ShortOfMemory = "the node is short of memory"
 
+// KeepsRoom is why a node whose host's memory is full grants nothing, for people.
+const KeepsRoom = "the node keeps room in its memory for what had to leave"
+
 // Inventory is one node's slices. Those are sorted by id.
 type Inventory struct {
 	list    []*Slice
@@ -226,6 +229,15 @@ func (s *Slice) Changes() uint64 { return s.changes }
 
 // Usable says whether it may be sold, and why not.
 func (s *Slice) Usable() (why string, ok bool) {
+	if why, ok = s.redeemable(); ok && s.of.full {
+		return KeepsRoom, false
+	}
+	return why, ok
+}
+
+// redeemable says whether what is held of it may become a lease, and why not. Full memory is no obstacle here, since it may be that very
+// hold that fills it (pressure.Honours).
+func (s *Slice) redeemable() (why string, ok bool) {
 	switch i := s.of; {
 	case !i.confirmed:
 		return "the node is starting: what runs there is not known yet", false
@@ -235,7 +247,7 @@ func (s *Slice) Usable() (why string, ok bool) {
 		return "quarantined: " + s.condition.Why, false
 	case s.condition.Fault != nil:
 		return "quarantined: " + s.condition.Fault.Text, false
-	case i.short || i.full:
+	case i.short:
 		return ShortOfMemory, false
 	case i.trouble != "":
 		return "the node is in trouble: " + i.trouble, false
@@ -245,7 +257,18 @@ func (s *Slice) Usable() (why string, ok bool) {
 
 // Refuses says why it is not sold for such a demand; empty: it may be.
 func (s *Slice) Refuses(demand trp.Vector) string {
-	if why, ok := s.Usable(); !ok {
+	why, ok := s.Usable()
+	return s.refuses(demand, why, ok)
+}
+
+// RefusesHeld says why what is held of it does not become a lease of such a demand; empty: it may.
+func (s *Slice) RefusesHeld(demand trp.Vector) string {
+	why, ok := s.redeemable()
+	return s.refuses(demand, why, ok)
+}
+
+func (s *Slice) refuses(demand trp.Vector, why string, ok bool) string {
+	if !ok {
 		return fmt.Sprintf("%s: %s", s.id, why)
 	}
 	if !demand.Fits(s.desc.Capacity) {

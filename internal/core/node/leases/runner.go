@@ -18,7 +18,7 @@ type Config struct {
 	ResultRetry time.Duration
 	// Overdue is how long after its lease's end a subjob may remain unconfirmed before the executor is told to stop it.
 	Overdue time.Duration
-	// TruncateGrace is what a running subjob still gets when its time is taken at once.
+	// TruncateGrace is what a running subjob still gets at most when its time is taken at once.
 	TruncateGrace time.Duration
 	// Fixed: no lease is extended.
 	Fixed bool
@@ -450,13 +450,25 @@ func (u *Runner) Truncations(now quantity.Instant, s *inventory.Slice, r *protoc
 		}
 		end := o.Start
 		if end <= now {
-			end = now.Add(u.cfg.TruncateGrace)
+			end = now.Add(u.atOnce(l))
 		}
 		if end < l.terms.End { // else it is over by then
 			list = append(list, Truncation{l, end, false})
 		}
 	}
 	return list
+}
+
+// leastAtOnce is what a subjob gets at least whose time is taken at once, as far as TruncateGrace allows.
+const leastAtOnce = 2 * time.Second
+
+// atOnce is what a running subjob still gets: as long as it takes to end in order, as its job says. More would keep it at its work, since
+// it is told so long before its end, while others wait for its place. After a restart nobody knows what it takes.
+func (u *Runner) atOnce(l *Lease) time.Duration {
+	if l.spec == nil {
+		return u.cfg.TruncateGrace
+	}
+	return min(u.cfg.TruncateGrace, max(leastAtOnce, l.spec.Launch.Grace, l.spec.Launch.WarnBefore))
 }
 
 // Truncate takes sold time back for a reservation that may truncate it: Truncated, or an end without a start. The homes learn it from the

@@ -42,9 +42,9 @@ type Pressure struct {
 	// ending are those subjobs.
 	ending []ending
 	// left is the room that is kept for subjobs that had to leave because memory ran short: the largest planned peak among them, at most
-	// half of what may be used below the severe line; 0: none had to. Nothing is granted while there is no room for one more of that size;
-	// leases that are already sold still begin. Without that they come back as soon as it is calm and have to leave again. It is cleared
-	// once there is room for one on every idle slice, or at until: those that left may never return.
+	// half of what may be used below the severe line; 0: none had to. Nothing is granted while there is no room for one more of that size,
+	// nor redeemed, but on an empty machine; leases that are already sold still begin. Without that they come back as soon as it is calm
+	// and have to leave again. It is cleared once there is room for one on every idle slice, or at until: those that left may never return.
 	left  quantity.Amount
 	until quantity.Instant
 	// words explain the last decision that did anything, for people.
@@ -379,7 +379,41 @@ func (p *Pressure) Fill(now quantity.Instant) {
 	if p.left == 0 {
 		return
 	}
-	used, coming, idle := p.strain.Used, quantity.Amount(0), quantity.Amount(len(p.inventory.All()))
+	used, idle := p.taken(now)
+	p.holds.Begun(now, func(_ job.Token, slices int) { used, idle = used+p.left, idle-quantity.Amount(slices) })
+	severe := p.severe()
+	full := used+p.left > severe
+	if now >= p.until || used+p.left*max(1, idle) <= severe {
+		p.left, p.until, full = 0, 0, false
+	}
+	p.inventory.SetMemory(p.inventory.Short(), full)
+}
+
+// Honours reports whether a hold may be redeemed as far as memory goes. Where something runs there has to be room for one more beside it,
+// since they may outgrow their plans again. On an empty machine, which would stay idle although there is room, it is enough that the room
+// that was found for the hold is still there, beside the holds made before it: where several together fill the memory, the first must not
+// be refused for the others.
+func (p *Pressure) Honours(now quantity.Instant, t job.Token) bool {
+	if !p.inventory.Full() {
+		return true
+	}
+	used, idle := p.taken(now)
+	if idle < quantity.Amount(len(p.inventory.All())) || len(p.strain.Others) > 0 {
+		return false
+	}
+	begun := false
+	p.holds.Begun(now, func(of job.Token, _ int) {
+		if of.Compare(t) <= 0 {
+			used += p.left
+		}
+		begun = begun || of == t
+	})
+	return !begun || used <= p.severe()
+}
+
+// taken is the memory that is used, or will be by leases whose time has begun, and on how many slices there is none.
+func (p *Pressure) taken(now quantity.Instant) (used, idle quantity.Amount) {
+	used, idle = p.strain.Used, quantity.Amount(len(p.inventory.All()))
 	for _, l := range p.leases.Ordered() {
 		of := l.Terms()
 		if l.Vacated() || of.Start > now {
@@ -387,16 +421,10 @@ func (p *Pressure) Fill(now quantity.Instant) {
 		}
 		idle -= 1 + quantity.Amount(len(of.Also))
 		if l.Phase() <= leases.Running {
-			coming += max(0, p.table.planned(&of)-resident(p.strain.Uses, &of))
+			used += max(0, p.table.planned(&of)-resident(p.strain.Uses, &of))
 		}
 	}
-	p.holds.Begun(now, func(slices int) { coming, idle = coming+p.left, idle-quantity.Amount(slices) })
-	severe := p.severe()
-	full := used+coming+p.left > severe
-	if now >= p.until || used+coming+p.left*max(1, idle) <= severe {
-		p.left, p.until, full = 0, 0, false
-	}
-	p.inventory.SetMemory(p.inventory.Short(), full)
+	return used, idle
 }
 
 // resident is how much memory a lease's subjob has by a report.

@@ -60,6 +60,11 @@ func (p *Pressure) AirlockSteps(node job.NodeID, id job.ID, g job.Generation) []
 	return p.steps(node, func(e *step) bool { return e.job == id && e.generation == g })
 }
 
+// Kept says how much room is kept for what had to leave, and until when at most, for people.
+func (p *Pressure) Kept() string {
+	return fmt.Sprintf("%d MiB more would not fit below the severe line; it is kept until %s at most", p.left>>20, timeline.Clock(p.until))
+}
+
 // steps are those that count, the oldest first.
 func (p *Pressure) steps(node job.NodeID, counts func(*step) bool) (out []status.AirlockStep) {
 	for e := range p.history.all {

@@ -81,6 +81,13 @@ func (b *Bets) Look(now quantity.Instant, k *Book, v *protocol.SliceView, sold f
 	}
 }
 
+// Remove ends what is seen of a slice that is there no more. What was sold there keeps its bets until it is over.
+func (b *Bets) Remove(now quantity.Instant, k *Book) {
+	if b != nil {
+		b.learner.Remove(now, &k.gap)
+	}
+}
+
 // comes reports whether a reservation is of a kind that comes as its owner likes.
 func comes(kind protocol.ReservationKind) bool {
 	return kind == protocol.ForOwner || kind == protocol.ForForeign || kind == protocol.ForReclaim
@@ -152,8 +159,7 @@ func (b *Bets) Settle(k *Book, j *home.Job, c *protocol.Claim, r *job.Result, do
 	}
 	cut := w.cut && done != c.Range // else it was over in time, or nobody took it away
 	b.learner.Ended(w.on, ends.Outcome{Planned: c.End, Ended: r.End, Cut: cut})
-	if cut {
-		v := j.View()
+	if v := j.View(); cut && !v.Measures() {
 		b.learner.Paid(kindOf(j), max(0, r.Ran()), v.RunTime(done.Len(), c.Speed))
 	}
 }

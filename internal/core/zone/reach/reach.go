@@ -13,6 +13,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/index"
 	"sluice.dev/sluice/internal/core/market/window"
+	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
 )
@@ -39,6 +40,14 @@ type Reach struct {
 	elsewhere quantity.Amount
 	// awaited are nodes that have slices and have not offered them since this boot.
 	awaited map[job.NodeID]bool
+	// lent are the slices that each pilot of a pool has: one of them may come at any time.
+	lent []pool
+}
+
+// pool is what each of its pilots has.
+type pool struct {
+	name   string
+	slices []protocol.Slice
 }
 
 // New judges by floor and planner. options: jobs may run in any of the ways that they declare. elsewhere is the memory of the largest
@@ -49,6 +58,25 @@ func New(floor Floor, planner Planner, options bool, elsewhere quantity.Amount) 
 
 // Await notes a node that has slices and is away: nothing is out of reach until it has offered them, or is gone.
 func (r *Reach) Await(node job.NodeID) { r.awaited[node] = true }
+
+// Lend notes what slices pilots of a pool have, which may come when they are wanted; it replaces what was noted of the pool before.
+func (r *Reach) Lend(name string, list []protocol.Slice) {
+	r.lent = slices.DeleteFunc(r.lent, func(p pool) bool { return p.name == name })
+	if len(list) > 0 {
+		r.lent = append(r.lent, pool{name, list})
+	}
+}
+
+// each calls f for every slice that a pool may lend and that a job can run on, with the job's speed there.
+func (r *Reach) each(spec *job.Spec, f func(s *protocol.Slice, speed int64)) {
+	for _, p := range r.lent {
+		for i := range p.slices {
+			if speed := spec.SpeedOn(p.slices[i].Profile, p.slices[i].Speed); speed > 0 {
+				f(&p.slices[i], speed)
+			}
+		}
+	}
+}
 
 // Settled notes that a node has offered its slices, or is gone for good.
 func (r *Reach) Settled(node job.NodeID) { delete(r.awaited, node) }
@@ -137,6 +165,9 @@ func (r *Reach) windows(of *index.Job, spec *job.Spec) (all []atomizer.Window) {
 			all = append(all, atomizer.Window{Capacity: c.Whole, Speed: c.SpeedOf(spec), End: end})
 		}
 	}
+	r.each(spec, func(s *protocol.Slice, speed int64) {
+		all = append(all, atomizer.Window{Capacity: s.Capacity, Speed: speed, End: end})
+	})
 	if most := r.elsewhere; most > 0 { // how fast it is there is not known here
 		all = append(all, atomizer.Window{Capacity: trp.Vector{trp.Memory: most}, Speed: 1000, End: end})
 	}
@@ -173,6 +204,7 @@ func (r *Reach) tooSlow(j *home.Job, of *index.Job) string {
 			fastest = max(fastest, c.SpeedOf(j.Spec))
 		}
 	}
+	r.each(j.Spec, func(_ *protocol.Slice, speed int64) { fastest = max(fastest, speed) })
 	if fastest == 0 {
 		return ""
 	}
@@ -199,6 +231,7 @@ func (r *Reach) Largest(spec *job.Spec) (most quantity.Amount) {
 				most = max(most, c.Whole[trp.Memory])
 			}
 		}
+		r.each(spec, func(s *protocol.Slice, _ int64) { most = max(most, s.Capacity[trp.Memory]) })
 		return most
 	}
 	if r.borrows(spec) {

@@ -239,7 +239,8 @@ func TestWhatCouldRunIsNeverOutOfReach(t *testing.T) {
 		j, of := jobOf(&protocol.Record{Spec: s, Committed: job.Ranges{}.Add(job.Range{To: rapid.Int64Range(0, 9).Draw(t, "done") * 10}),
 			Learned: learned}, longest)
 		first := sizes("first")
-		few, more := newFleet(10*time.Minute, first), newFleet(10*time.Minute, first, sizes("second"))
+		second := sizes("second")
+		few, more := newFleet(10*time.Minute, first), newFleet(10*time.Minute, first, second)
 		why := New(few, few, options, elsewhere).Beyond(j, of)
 		if runs := could(few, elsewhere, options, j, longest); runs && why != "" {
 			t.Fatalf("it could run, and is said to be out of reach: %s", why)
@@ -248,6 +249,8 @@ func TestWhatCouldRunIsNeverOutOfReach(t *testing.T) {
 		}
 		if also := New(more, more, options, elsewhere).Beyond(j, of); why == "" && also != "" {
 			t.Fatalf("one more slice puts it out of reach: %s", also)
+		} else if lending := lends(few, options, elsewhere, second).Beyond(j, of); lending != also {
+			t.Fatalf("with slices of its own %q, with the same slices lent %q", also, lending)
 		}
 		if why != "" {
 			beyond++
@@ -258,4 +261,16 @@ func TestWhatCouldRunIsNeverOutOfReach(t *testing.T) {
 	if beyond == 0 || within == 0 {
 		t.Errorf("%d out of reach, %d not: the test tests nothing", beyond, within)
 	}
+}
+
+// lends judges by a fleet and by slices that a pool may lend.
+func lends(f *fleet, options bool, elsewhere quantity.Amount, list []size) *Reach {
+	r := New(f, f, options, elsewhere)
+	r.Lend("pool", []protocol.Slice{{Capacity: trp.Vector{trp.Memory: 100 * gib}, Speed: 1000}}) // which the next replaces
+	var lent []protocol.Slice
+	for _, z := range list {
+		lent = append(lent, protocol.Slice{Capacity: trp.Vector{trp.Memory: quantity.Amount(z.gib) * gib}, Speed: z.speed})
+	}
+	r.Lend("pool", lent)
+	return r
 }

@@ -3,6 +3,7 @@ package sites
 import (
 	"cmp"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -19,13 +20,15 @@ import (
 	"sluice.dev/sluice/internal/core/zone/bets"
 )
 
-// Ledger is asked which jobs avoid slices, and told which slices have changed.
+// Ledger is asked which jobs avoid slices, and told which slices have changed, and which are there no more.
 type Ledger interface {
 	Avoiding() bool
 	LooksAnother(id job.SliceID)
+	Removed(id job.SliceID)
 }
 
-// Sites are all slices that the zone's nodes have ever offered, and those of others while it has something there.
+// Sites are all slices that the zone's nodes have offered, but for nodes that were removed, and those that nobody offers here while the
+// zone has something there.
 type Sites struct {
 	floor   *market.Floor
 	planner *backfill.Planner
@@ -65,31 +68,46 @@ func (z *Sites) SetView(now quantity.Instant, epoch uint32, v *protocol.SliceVie
 	return true
 }
 
-// removedText is why nothing can be sold on a slice of a node that was removed.
-const removedText = "its node was removed from the cluster"
-
-// Remove says that a node is none any more: nothing of its slices is for sale. Another of its name is a new one, whose first word counts.
+// Remove says that a node is none any more. From then on its slices are what they would be had the zone just come up: nobody offers them,
+// and each is kept no longer than there is a claim on it. Another node of its name is a new one, whose first word counts.
 func (z *Sites) Remove(now quantity.Instant, node job.NodeID) {
 	for _, s := range slices.Collect(z.All()) {
 		if s.view.Node == node {
-			z.show(now, s, 0, &protocol.SliceView{Slice: s.view.Slice, Node: node, Why: removedText})
+			z.withdraw(now, s)
 		}
 	}
+	delete(z.offered, node)
+	delete(z.classed, node)
+}
+
+// withdraw has another slice take the place of one, without a view, and keep what is open there. Whoever still has the old one, such as a
+// round that waits for agents or a job whose place it was, finds it unusable and without time.
+func (z *Sites) withdraw(now quantity.Instant, s *Slice) {
+	z.ledger.Removed(s.id)
+	z.bets.Remove(now, &s.book)
+	z.planner.Remove(&s.kept)
+	z.floor.Remove(&s.market)
+	z.stales.Set(&s.staleSlot, s, quantity.Never)
+	heir := z.add(s.id)
+	heir.memory, heir.removed = s.Memory(), true
+	heir.sold, heir.asks, heir.book = s.sold, s.asks, s.book
+	s.view = &protocol.SliceView{Slice: s.view.Slice, Node: s.view.Node}
+	s.sold, s.asks, s.book, s.stale, s.doubter = nil, nil, bets.Book{}, 0, nil
+	z.touch(heir)
 }
 
 // show makes a view the one of a slice.
 func (z *Sites) show(now quantity.Instant, s *Slice, epoch uint32, v *protocol.SliceView) {
+	moved := false
 	if s.view != nil {
 		if (s.doubter != nil || z.ledger.Avoiding()) && !sameView(s.view, v) {
 			z.looksAnother(s)
 		}
-		if s.view.Node != v.Node || s.view.Slice.Rack != v.Slice.Rack || s.view.Slice.Block != v.Slice.Block {
-			z.planner.Moved()
-		}
+		moved = s.view.Node != v.Node || s.view.Slice.Rack != v.Slice.Rack || s.view.Slice.Block != v.Slice.Block
 	}
 	s.view, s.epoch, s.begun = v, epoch, begun(v)
 	classes := len(z.floor.Classes())
-	z.planner.Place(&s.kept, z.floor.Place(&s.market, &v.Slice))
+	z.planner.Place(&s.kept, z.floor.Place(&s.market, &v.Slice), moved)
 	z.classed[v.Node] += len(z.floor.Classes()) - classes
 	z.planner.Seen(&s.kept)
 	z.bets.Look(now, &s.book, v, func(yield func(bets.Sale) bool) {
@@ -172,22 +190,36 @@ func (z *Sites) FindOffered(id job.SliceID) *Slice {
 func (z *Sites) Make(id job.SliceID) *Slice {
 	s := z.Find(id)
 	if s == nil {
-		s = &Slice{id: id, bets: z.bets}
-		s.market.Supply, s.kept.Supply = s, s
-		z.all[id], z.last = s, s
+		s = z.add(id)
 	}
+	z.touch(s)
+	return s
+}
+
+// add makes the slice of this id, of which nothing is known.
+func (z *Sites) add(id job.SliceID) *Slice {
+	s := &Slice{id: id, bets: z.bets}
+	s.market.Supply, s.kept.Supply = s, s
+	z.all[id], z.last = s, s
+	return s
+}
+
+// touch has a slice looked at when the step is over, if nobody offers it.
+func (z *Sites) touch(s *Slice) {
 	if s.view == nil && !s.touched {
 		s.touched = true
 		z.foreign = append(z.foreign, s)
 	}
-	return s
 }
 
-// ForgetForeign drops the slices that this zone's nodes do not offer, and on which it has nothing any more: other zones have any number.
+// ForgetForeign drops the slices that this zone's nodes do not offer, and on which it has nothing any more: other zones have any number,
+// and pilots come and go with new names.
 func (z *Sites) ForgetForeign() {
 	for i, s := range z.foreign {
 		if s.touched = false; s.view == nil && len(s.sold)+len(s.asks) == 0 && s.book.Empty() {
-			delete(z.all, s.id)
+			if z.all[s.id] == s { // else another has taken its place
+				delete(z.all, s.id)
+			}
 			if z.last == s {
 				z.last = nil
 			}
@@ -347,5 +379,5 @@ func (z *Sites) Restate(is func(id job.SliceID) ([]Sale, []*home.Ask)) {
 	}
 }
 
-// Len is how many are known.
-func (z *Sites) Len() int { return len(z.all) }
+// IDs are those of all that are known, in order.
+func (z *Sites) IDs() []job.SliceID { return slices.Sorted(maps.Keys(z.all)) }

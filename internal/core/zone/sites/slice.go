@@ -23,10 +23,11 @@ type Slice struct {
 	// market is what the floor keeps of it, kept what the planner of rigid jobs does.
 	market window.Slice
 	kept   backfill.Slice
-	// view is nil as long as no node has offered the slice: only claims on it are known then.
-	view  *protocol.SliceView
-	epoch uint32
-	// memory of a slice of another zone, on which a job of this one landed last.
+	// view is nil as long as no node has offered the slice, or since its node was removed: only claims on it are known then.
+	view    *protocol.SliceView
+	epoch   uint32
+	removed bool
+	// memory of a slice without a view, as it was known last: of another zone, on which a job of this one landed, or of a removed node.
 	memory quantity.Amount
 	// stale: the node refused several jobs on this view; nothing is asked of it until then or until a view comes that differs.
 	stale     quantity.Instant
@@ -91,6 +92,14 @@ func (s *Slice) Remember(m quantity.Amount) { s.memory = m }
 
 // Name is the slice's id.
 func (s *Slice) Name() job.SliceID { return s.id }
+
+// Barred says that its node does not offer it at the moment: it can't, or was removed. Of a slice of which nothing was heard it is false.
+func (s *Slice) Barred() bool {
+	if s.view == nil {
+		return s.removed
+	}
+	return !s.view.Usable
+}
 
 // Node is the one that offers it.
 func (s *Slice) Node() job.NodeID { return s.view.Node }

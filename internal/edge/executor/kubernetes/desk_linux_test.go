@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor"
 	pods "sluice.dev/sluice/internal/edge/executor/kubernetes"
 	"sluice.dev/sluice/internal/edge/executor/kubernetes/podtest"
+	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 	"sluice.dev/sluice/internal/edge/journal"
 	"sluice.dev/sluice/internal/edge/store"
 	"sluice.dev/sluice/internal/edge/store/tree"
@@ -38,6 +39,8 @@ type desk struct {
 	storing map[job.Token]int
 	reached map[job.Token]int64
 	purged  int
+	// ownerless is for how long Pods that are made from now on go on without an operator; 0: to their end.
+	ownerless time.Duration
 }
 
 func newDesk(t *testing.T) *desk {
@@ -73,7 +76,12 @@ func (d *desk) close() {
 func (d *desk) open() map[job.Token]executor.Found {
 	d.Helper()
 	d.close()
-	d.ex = d.Open(d.hear, func(o *pods.Options) { o.Clock = d.now })
+	d.ex = d.Open(d.hear, func(o *pods.Options) {
+		if o.Clock = d.now; d.ownerless > 0 {
+			o.Vigil.Ownerless = func(job.SliceID) (limit, notice time.Duration) { return d.ownerless, time.Second }
+			o.Vigil.Beat = func() time.Duration { return d.ownerless / pod.Beats }
+		}
+	})
 	list, err := d.ex.Find(d.Context())
 	if err != nil {
 		d.Fatal(err)

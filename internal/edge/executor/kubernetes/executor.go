@@ -147,7 +147,12 @@ const (
 // reported and left alone.
 func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	asked := make(chan struct{})
-	e.tending.Do(func() { e.loops.Go(func() { e.tend(sync.OnceFunc(func() { close(asked) })) }) })
+	e.tending.Do(func() {
+		e.loops.Go(func() { e.tend(sync.OnceFunc(func() { close(asked) })) })
+		if e.o.Vigil.Ownerless != nil {
+			e.loops.Go(e.beat)
+		}
+	})
 	if err := e.watch(ctx); err != nil {
 		return nil, errkind.Errorf(errkind.Unavailable, "listing the Pods of operator %s: %w", e.o.Operator, err)
 	}

@@ -13,11 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/kubernetes"
 
+	"sluice.dev/sluice/internal/core/departure"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/cluster"
+	"sluice.dev/sluice/internal/edge/executor/shim/pod"
 	"sluice.dev/sluice/internal/edge/store"
 )
 
@@ -47,6 +49,8 @@ type Options struct {
 	Slice func(job.SliceID) (protocol.Slice, bool)
 	// Tolerations of Pods made from now on, such as for machines tainted for GPU work; nil: none.
 	Tolerations func() []corev1.Toleration
+	// Vigil is what Pods do without this operator.
+	Vigil Vigil
 	// RunAs is the user and group ID of subjobs. Default 65532.
 	RunAs int64
 	// Requests and Limits of cpu, memory and ephemeral-storage of each of our containers, beside the device. Requests default to 100m and
@@ -67,6 +71,15 @@ type Options struct {
 	// Clock is the time source; nil: time.Now.
 	Clock func() time.Time
 	Log   *slog.Logger
+}
+
+// Vigil is how long Pods wait for a word of their operator.
+type Vigil struct {
+	// Ownerless is for how long the Pod of a subjob on a slice goes on without one, and how long it then has to yield; nil: to its lease's
+	// end.
+	Ownerless func(job.SliceID) (limit, notice time.Duration)
+	// Beat is how often Pods hear of the operator now. Default a sixth of departure.Ownerless.
+	Beat func() time.Duration
 }
 
 func (o *Options) check() (store.Lender, error) {
@@ -109,6 +122,9 @@ func (o *Options) defaults() {
 	}
 	if o.Tolerations == nil {
 		o.Tolerations = func() []corev1.Toleration { return nil }
+	}
+	if o.Vigil.Beat == nil {
+		o.Vigil.Beat = func() time.Duration { return departure.Ownerless / pod.Beats }
 	}
 	if o.Clock == nil {
 		o.Clock = time.Now

@@ -31,7 +31,7 @@ import (
 //
 // A Pod can write to its places pods/OWNER/SUBJOB/ROLE alone, which the store keeps below incoming/ until Adopt makes objects of them.
 // OWNER is the operator and its journal, so that what another journal left, in this cluster or another one with the same store, is never
-// taken for our own.
+// taken for our own. The operator's own word to its Pods is at the place beats/OWNER (beat).
 type names string
 
 // Roles of what a subjob leaves, which also name its places.
@@ -52,6 +52,10 @@ func (n names) result(rec *record) string {
 func (n names) output(rec *record, committed job.Range) string {
 	return path.Join(n.outputs(rec.Job), life(rec), fmt.Sprintf("%012d-%012d.%s", committed.From, committed.To, rec.Token))
 }
+
+// beat is the place of the operator's word that it lives. It is as young as the operator's last word, so that no sweep removes it while
+// Pods may wait for the next.
+func (n names) beat() string { return path.Join("beats", string(n)) }
 
 // place is where a Pod writes one of the things it leaves.
 func (n names) place(rec *record, role string) string {
@@ -149,7 +153,13 @@ func (s *shelf) lend(ctx context.Context, f *pod.Run, rec *record, workdir strin
 			return err
 		}
 	}
-	return nil
+	if s.o.Vigil.Ownerless == nil {
+		return nil
+	}
+	if f.Ownerless, f.Notice = s.o.Vigil.Ownerless(rec.Slice); f.Ownerless > 0 {
+		f.Beat, err = s.lender.LendRead(ctx, s.of(rec).beat(), ends)
+	}
+	return err
 }
 
 // checkpoint finds the one that a subjob of a job left. NotFound: none is in the store.

@@ -44,9 +44,9 @@ func New(o Options) (*Executor, error) {
 	if !filepath.IsAbs(o.DataDir) {
 		errs = append(errs, errkind.Errorf(errkind.Invalid, "data directory %q: want an absolute path", o.DataDir))
 	}
-	if o.Owner != "" && (o.Store == nil || !o.Keep) {
+	if o.Joined.Owner != "" && (o.Store == nil || !o.Keep) {
 		errs = append(errs, errkind.Errorf(errkind.Invalid, "executor: jobs of owner %s need the owner's store, to keep what subjobs leave",
-			o.Owner))
+			o.Joined.Owner))
 	}
 	if o.Deliver == nil {
 		errs = append(errs, errkind.Errorf(errkind.Invalid, "executor: no function to deliver answers to"))
@@ -79,7 +79,8 @@ func New(o Options) (*Executor, error) {
 		return nil, fmt.Errorf("preparing the data directory: %w", err)
 	}
 	if e.artifacts, err = artifacts.Open(artifacts.Options{
-		Layout: e.s, Store: o.Store, Keep: o.Keep, Owner: o.Owner, Limit: o.WorkdirLimit, Now: o.Now, Log: o.Logger,
+		Layout: e.s, Store: o.Store, Keep: o.Keep, Owner: o.Joined.Owner, TakesNothing: o.Joined.TakesNothing, Limit: o.WorkdirLimit,
+		Now: o.Now, Log: o.Logger,
 	}); err != nil {
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func New(o Options) (*Executor, error) {
 }
 
 // StoreOwner reads the word by which a data directory's jobs are named in the store, or makes one: machines that join its daemon put what
-// their subjobs leave under it (Options.Owner). A directory is no data directory before a daemon has made it one: call it after that.
+// their subjobs leave under it (Cluster.Owner). A directory is no data directory before a daemon has made it one: call it after that.
 func StoreOwner(dataDir string) (string, error) { return artifacts.Owner(dataDir) }
 
 // probeIsolation has the supervisor find out what can hold processes together here, again if it is killed meanwhile.

@@ -85,7 +85,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		e.artifacts.Away()
 		e.suspect(&protocol.Message{})
 	}
-	if e.o.Owner != "" {
+	if e.o.Joined.Owner != "" {
 		e.tasks.Go(func() { (&disk{e}).keep() })
 	}
 	e.sensor.watcher.found.Store(true)

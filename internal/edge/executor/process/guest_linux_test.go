@@ -101,7 +101,7 @@ func TestAMachineThatJoinedNamesItsOwnAlone(t *testing.T) {
 	s := newStore(t)
 	var log said
 	b := newBench(t, func(o *process.Options) {
-		o.Store, o.Keep, o.Owner = &headStore{s, other}, true, "cluster"
+		o.Store, o.Keep, o.Joined.Owner = &headStore{s, other}, true, "cluster"
 	})
 	first := chained(numbered(other, 1), 0, 10, leaves)
 	b.run(first, job.Done)
@@ -149,10 +149,10 @@ func TestAMachineThatJoinedNamesItsOwnAlone(t *testing.T) {
 func TestOwnersAreChecked(t *testing.T) {
 	s := newStore(t)
 	for what, change := range map[string]func(*process.Options){
-		"two words": func(o *process.Options) { o.Store, o.Keep, o.Owner = s, true, "a/b" },
-		"no name":   func(o *process.Options) { o.Store, o.Keep, o.Owner = s, true, ".." },
-		"no store":  func(o *process.Options) { o.Keep, o.Owner = true, "a" },
-		"not kept":  func(o *process.Options) { o.Store, o.Owner = s, "a" },
+		"two words": func(o *process.Options) { o.Store, o.Keep, o.Joined.Owner = s, true, "a/b" },
+		"no name":   func(o *process.Options) { o.Store, o.Keep, o.Joined.Owner = s, true, ".." },
+		"no store":  func(o *process.Options) { o.Keep, o.Joined.Owner = true, "a" },
+		"not kept":  func(o *process.Options) { o.Store, o.Joined.Owner = s, "a" },
 	} {
 		o := process.Options{DataDir: t.TempDir(), ShimPath: "/bin/true", Isolation: treeOnly(), Deliver: func(protocol.Message) {}}
 		change(&o)

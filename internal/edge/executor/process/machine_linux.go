@@ -13,7 +13,7 @@ import (
 	"sluice.dev/sluice/internal/edge/volume"
 )
 
-// A machine that has joined a cluster keeps room on its disk (Options.Owner): where others have some, a job must not fail for want of it
+// A machine that has joined a cluster keeps room on its disk (Cluster.Owner): where others have some, a job must not fail for want of it
 // here. What the head has as well is evicted, from time to time and when room is short; and while it is short all the same nothing is
 // started.
 
@@ -38,7 +38,7 @@ func leastRoom(size int64, already bool) int64 {
 // short returns why a machine that has joined starts nothing, nil where there is room, or it has not joined. already: room was short at the
 // last look.
 func short(o *Options, already bool) error {
-	if o.Owner == "" {
+	if o.Joined.Owner == "" {
 		return nil
 	}
 	s, err := volume.LookOwn(o.DataDir)

@@ -227,7 +227,7 @@ func TestAMachineThatIsShortOfRoom(t *testing.T) {
 	small := onSmallDisk(t)
 	b := newBench(t, func(o *process.Options) {
 		small(o)
-		o.Store, o.Keep, o.Owner = &headStore{s, 1 << 16}, true, "cluster"
+		o.Store, o.Keep, o.Joined.Owner = &headStore{s, 1 << 16}, true, "cluster"
 	})
 	first := chained(numbered(1<<16, 1), 0, 10, leaves+`; head -c 4000000 /dev/zero > "$SLUICE_CHECKPOINT_DIR/state"`)
 	b.run(first, job.Done)
@@ -264,7 +264,7 @@ func TestWhoFillsAMachineOfManyIsNotToBlame(t *testing.T) {
 	small := onSmallDisk(t)
 	b := newBench(t, func(o *process.Options) {
 		small(o)
-		o.Store, o.Keep, o.Owner = &headStore{s, 1 << 16}, true, "cluster"
+		o.Store, o.Keep, o.Joined.Owner = &headStore{s, 1 << 16}, true, "cluster"
 	})
 	m := chained(numbered(1<<16, 1), 0, 10, `head -c 60000000 /dev/zero > "$SLUICE_OUTPUT_DIR/x"; sleep 1000`)
 	b.do(m)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/edge/executor/executortest"
+	"sluice.dev/sluice/internal/edge/executor/shim/adapter"
 	"sluice.dev/sluice/internal/edge/executor/shim/durable"
 	"sluice.dev/sluice/internal/edge/executor/shim/durable/power"
 	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 	durable.OnSync = func(f *os.File) { power.Record(f); linger(f) }
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
-		case supervisor.Await, supervisor.Supervise, supervisor.Probe:
+		case supervisor.Await, supervisor.Supervise, supervisor.Probe, adapter.Verb:
 			os.Exit(supervisor.Main(os.Args[1:]))
 		case watch.Verb:
 			os.Exit(watch.Main(os.Args[2:], stagedFor(os.Args[2])))

@@ -17,6 +17,18 @@ import (
 	"sluice.dev/sluice/internal/edge/survival"
 )
 
+// Cluster is the one that the machine of an executor has joined. The zero value is that of a daemon that has joined none: a head's, or one
+// by itself.
+type Cluster struct {
+	// Owner is the word of the cluster's jobs in Store's names (StoreOwner at its head), on a machine that has joined the cluster: Store is
+	// the head's, with Keep. It takes no names from this machine but those of its own subjobs, and the head removes what nobody needs. What
+	// it has is dropped here once it is settled, and nothing is started while the disk is short of room.
+	// Empty: the data directory's own word; the head of a cluster needs Keep as well, or its machines find no checkpoint of its subjobs.
+	Owner string
+	// TakesNothing: the head goes by a result that says that its subjob left nothing (job.Result.LeftNothing), and looks for no name of it.
+	TakesNothing bool
+}
+
 // Options of New. DataDir, ShimPath and Deliver are needed; the rest has defaults.
 type Options struct {
 	// DataDir is where everything is kept; absolute. ShimPath is the supervisor's program.
@@ -37,11 +49,8 @@ type Options struct {
 	Store files.Store
 	// Keep: output and checkpoint of a subjob are put into Store before its result is told.
 	Keep bool
-	// Owner is the word of the cluster's jobs in Store's names (StoreOwner at its head), on a machine that has joined the cluster: Store is
-	// the head's, with Keep. It takes no names from this machine but those of its own subjobs, and the head removes what nobody needs. What
-	// it has is dropped here once it is settled, and nothing is started while the disk is short of room.
-	// Empty: the data directory's own word; the head of a cluster needs Keep as well, or its machines find no checkpoint of its subjobs.
-	Owner string
+	// Joined is the cluster that the machine has joined, if it has.
+	Joined Cluster
 	// Away is why the store did not answer when it was opened: nothing is started until it does. Nil: it did.
 	Away error
 	// User returns the user that a queue's subjobs run as. Nil: all as the daemon's own user (single-user mode). An error refuses the

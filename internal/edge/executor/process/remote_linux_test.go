@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -24,13 +26,13 @@ import (
 // machine is a bench that is a machine of the cluster whose store s is.
 func machine(t *testing.T, s store.Store) *bench {
 	t.Helper()
-	return newBench(t, func(o *process.Options) { o.Store, o.Keep, o.Owner = &headStore{s, 1 << 16}, true, "cluster" })
+	return newBench(t, func(o *process.Options) { o.Store, o.Keep, o.Joined.Owner = &headStore{s, 1 << 16}, true, "cluster" })
 }
 
 // atHead makes the bench the head of the cluster, and removes all that the machine had. It may be called again: the head starts anew.
 func (b *bench) atHead(s store.Store) {
 	b.Helper()
-	if b.o.Owner == "" {
+	if b.o.Joined.Owner == "" {
 		b.again(func(*process.Options) {})
 		return
 	}
@@ -38,7 +40,7 @@ func (b *bench) atHead(s store.Store) {
 	if err := os.WriteFile(filepath.Join(dir, "store-owner"), []byte("cluster\n"), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	b.again(func(o *process.Options) { o.DataDir, o.Store, o.Owner = dir, s, "" })
+	b.again(func(o *process.Options) { o.DataDir, o.Store, o.Joined.Owner = dir, s, "" })
 	if out, err := exec.Command("sh", "-c", `chmod -R u+rwx "$0"; rm -r "$0"`, machine).CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
 	}
@@ -281,4 +283,73 @@ func TestLogsOfALiar(t *testing.T) {
 	if got := b.kept(liar); got != [2]string{} {
 		t.Errorf("its logs show %q", got)
 	}
+}
+
+// TestASubjobThatLeftNothingHasNoName: its result says so, and only if it is true, in this life of the executor and the next; a head that
+// does not go by that finds a name.
+func TestASubjobThatLeftNothingHasNoName(t *testing.T) {
+	piece := func(of func(*protocol.Message)) func(t job.Token) protocol.Message {
+		return func(t job.Token) protocol.Message {
+			m := lease(time.Minute, "true")
+			m.Token = t
+			of(&m)
+			return m
+		}
+	}
+	script := func(text string) func(t job.Token) protocol.Message {
+		return piece(func(m *protocol.Message) { m.Body.(*protocol.Work).Spec.Launch.Command = []string{"sh", "-c", text} })
+	}
+	for _, c := range []struct {
+		what    string
+		subjob  func(t job.Token) protocol.Message
+		outcome job.Outcome
+		nothing bool
+		roles   []string
+	}{
+		{"nothing", script("true"), job.Done, true, nil},
+		{"a failure without a word", script("exit 3"), job.ExitFailed, true, nil},
+		{"a folder of output", script(`mkdir "$SLUICE_OUTPUT_DIR/sub"`), job.Done, false, []string{"logs", "output"}},
+		{"a word", script("echo word"), job.Done, false, []string{"logs"}},
+		{"a word of trouble", script("echo word >&2; exit 3"), job.ExitFailed, false, []string{"logs"}},
+		{"a checkpoint", func(t job.Token) protocol.Message {
+			return chained(t, 0, 10, leaves[strings.Index(leaves, "echo ten"):])
+		}, job.Done, false, []string{"checkpoint", "logs"}},
+		{"nothing, as a member of a gang", piece(func(m *protocol.Message) {
+			m.Body.(*protocol.Work).Plan.Members = 2
+		}), job.Done, false, []string{"logs"}},
+	} {
+		for _, takes := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, taken %v", c.what, takes), func(t *testing.T) {
+				s := newStore(t)
+				b := newBench(t, func(o *process.Options) {
+					o.Store, o.Keep, o.Joined.Owner, o.Joined.TakesNothing = &headStore{s, 1 << 16}, true, "cluster", takes
+				})
+				first := numbered(1<<16, 1)
+				roles := c.roles
+				if c.nothing && !takes {
+					roles = []string{"logs"}
+				}
+				for life, res := range []job.Result{b.run(c.subjob(first), c.outcome), *b.found(first).Result} {
+					if res.LeftNothing != (c.nothing && takes) {
+						t.Errorf("life %d: it says that it left nothing: %v", life, res.LeftNothing)
+					}
+					if got := rolesOf(t, s, first); !slices.Equal(got, roles) {
+						t.Errorf("life %d: the store has %v, want %v", life, got, roles)
+					}
+				}
+			})
+		}
+	}
+}
+
+// found is what the next life of the machine's executor finds of a subjob.
+func (b *bench) found(t job.Token) *protocol.Found {
+	b.Helper()
+	for _, f := range b.again(func(*process.Options) {}) {
+		if f.Token == t {
+			return &f.Found
+		}
+	}
+	b.Fatalf("nothing is found of %v", t)
+	return nil
 }

@@ -157,7 +157,7 @@ func (e *Executor) publish(dir shim.Dir, l *shim.Lease, committed job.Range) err
 			e.dropCheckpoints(l.Job, l.Token)
 		}
 	}
-	if e.o.Owner != "" { // the head's store has had it since before the result was told; it goes with its run directory
+	if e.o.Joined.Owner != "" { // the head's store has had it since before the result was told; it goes with its run directory
 		return e.moveLogs(dir, l)
 	}
 	written, err := folders.Filled(dir.Output())
@@ -209,7 +209,7 @@ func (e *Executor) keep(dir shim.Dir, l *shim.Lease) error {
 }
 
 func (e *Executor) moveLogs(dir shim.Dir, l *shim.Lease) error {
-	if e.o.Owner != "" && artifacts.LogsStored(dir) {
+	if e.o.Joined.Owner != "" && artifacts.LogsStored(dir) {
 		return nil
 	}
 	out, errs := folders.LogPath(e.o.DataDir, l.Job, l.Token, false)

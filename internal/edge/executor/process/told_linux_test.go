@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/executor/process/folders"
 )
 
@@ -229,4 +231,41 @@ func TestASupervisorCanNotTellTheEnd(t *testing.T) {
 	b.wantTold("start")
 	b.settle(false, job.Range{})
 	b.wantTold("start", "end yielded")
+}
+
+// TestTheHostEndsTheMachine: a host that ends a machine tells each process, the supervisor too. What ends of that has not failed, and is
+// not done unless it says so; what ends on a machine that goes on is judged as ever.
+func TestTheHostEndsTheMachine(t *testing.T) {
+	both(t, func(t *testing.T, change func(*process.Options)) {
+		for _, c := range []struct {
+			name, command string
+			told          bool
+			want          job.Outcome
+		}{
+			{"died of it", "kill -TERM $$", true, job.Stopped},
+			{"handled it", "exit 143", true, job.Stopped},
+			{"went on without its child", "exit 0", true, job.Stopped},
+			{"was done", `echo '{"progress": 10}' >$SLUICE_PROGRESS_FILE; exit 0`, true, job.Done},
+			{"yielded", "exit 85", true, job.Yielded},
+			{"died of itself", "kill -TERM $$", false, job.ExitFailed},
+			{"is done by itself", "exit 0", false, job.Done},
+		} {
+			t.Run(c.name, func(t *testing.T) {
+				b := newBench(t, change)
+				b.do(lease(time.Minute, "sh", "-c", "until [ -e $SLUICE_OUTPUT_DIR/go ]; do sleep 0.02; done; "+c.command))
+				b.next(protocol.Started)
+				note, err := b.dir().ReadNote()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.told {
+					must(syscall.Kill(note.PID, syscall.SIGTERM))
+				}
+				must(os.WriteFile(filepath.Join(b.dir().Output(), "go"), nil, 0o600))
+				if r := b.next(protocol.Exited).Body.(*protocol.Conclusion).Result; r.Outcome != c.want {
+					t.Errorf("it is %v, want %v: %+v", r.Outcome, c.want, r)
+				}
+			})
+		}
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -74,16 +75,35 @@ func TestAMachineThatIsRemovedWhileItCalls(t *testing.T) {
 	}
 }
 
-// Nothing that an expelled machine has sent is delivered any more, not even what was in one frame with what is.
+// Nothing that an expelled machine has sent is delivered any more, not even what was in one frame with what is; and what is just being
+// delivered is before Expel returns.
 func TestAnExpelledMachineIsNotHeard(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	a := newAuthority(t)
 	h := serve(t, a, "", brisk)
 	var heard atomic.Int64
+	over := make(chan struct{})
 	if err := h.Attach(zone, func(protocol.Message) {
-		if heard.Add(1) == 1 {
+		if heard.Add(1) > 1 {
+			return
+		}
+		h.mu.Lock()
+		call := h.links["n"]
+		h.mu.Unlock()
+		go func() {
 			h.Expel("n", errkind.Errorf(errkind.Denied, "machine n was removed"))
+			close(over)
+		}()
+		<-call.ctx.Done()
+		for range 1000 {
+			select {
+			case <-over:
+				t.Error("it is expelled, and its word is not delivered yet")
+				return
+			default:
+				runtime.Gosched()
+			}
 		}
 	}); err != nil {
 		t.Fatal(err)
@@ -99,6 +119,7 @@ func TestAnExpelledMachineIsNotHeard(t *testing.T) {
 	if err := ended(s); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("got %v", err)
 	}
+	<-over
 	if heard.Load() != 1 {
 		t.Errorf("%d messages were delivered, want the one before it was expelled", heard.Load())
 	}

@@ -62,6 +62,22 @@ type linked struct {
 	*session
 	ctx context.Context //nolint:containedctx // it says whether the call was ended
 	end context.CancelCauseFunc
+	// hearing is held while a message of it is delivered.
+	hearing sync.Mutex
+}
+
+// hear delivers a message, unless the call was ended.
+func (l *linked) hear(m protocol.Message, take func(protocol.Message) bool) bool {
+	l.hearing.Lock()
+	defer l.hearing.Unlock()
+	return l.ctx.Err() != nil || take(m)
+}
+
+// silence ends the call. When it returns no message of it is delivered any more.
+func (l *linked) silence(why error) {
+	l.end(why)
+	l.hearing.Lock()
+	l.hearing.Unlock() //nolint:staticcheck // whoever held it is waited for
 }
 
 // Machine is what a head knows of one.
@@ -185,18 +201,20 @@ func (h *Head) Machine(name job.NodeID) (Machine, bool) {
 	return m, ok
 }
 
-// Expel ends a machine's link with a reason, and its call that is no link yet. It may call again, unless Caller refuses it by then: so
-// whoever removes a machine has Caller refuse it first, and then expels it.
+// Expel ends a machine's link with a reason, and its call that is no link yet. When it returns no word of it comes through any more, so
+// what is said of the machine next is the last. It may call again, unless Caller refuses it by then: so whoever removes a machine has
+// Caller refuse it first, and then expels it. An actor that is told something must not call it.
 func (h *Head) Expel(name job.NodeID, why error) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, l := range []*linked{h.links[name], h.waiting[name]} {
-		if l != nil {
-			l.end(why)
-		}
-	}
+	calls := []*linked{h.links[name], h.waiting[name]}
 	if errors.Is(why, authority.ErrRemoved) {
 		delete(h.past, name)
+	}
+	h.mu.Unlock()
+	for _, l := range calls { // without the lock, which who is told something may want
+		if l != nil {
+			l.silence(why)
+		}
 	}
 }
 
@@ -290,9 +308,11 @@ func (h *Head) Link(ctx context.Context, stream *connect.BidiStream[pb.Frame, pb
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	s := newSession(h.options.Timing, h.options.Build, h.options.Now, func(m protocol.Message) bool { return h.take(name, m) })
-	s.head = true
-	l := &linked{session: s, ctx: ctx, end: end}
+	l := &linked{ctx: ctx, end: end}
+	s := newSession(h.options.Timing, h.options.Build, h.options.Now, func(m protocol.Message) bool {
+		return l.hear(m, func(m protocol.Message) bool { return h.take(name, m) })
+	})
+	s.head, l.session = true, s
 	if err = h.enter(name, l); err != nil {
 		return answer(err)
 	}

@@ -58,6 +58,7 @@ type Member struct {
 	done    chan struct{}
 	up      atomic.Pointer[session] // nil: the link is down
 	dropped atomic.Uint64           // while it was down or had no receiver, and of links that are down
+	frames  atomic.Uint64           // heard of the head, over all links
 
 	mu  sync.Mutex
 	why error // the link is down for this
@@ -122,6 +123,9 @@ func (m *Member) Dropped() uint64 {
 	}
 	return n
 }
+
+// Heard grows with whatever the head says, if only a beat each second, once it has accepted this machine.
+func (m *Member) Heard() uint64 { return m.frames.Load() }
 
 // State is the link to the head, or why there is none.
 func (m *Member) State() (Link, error) {
@@ -239,7 +243,7 @@ func (m *Member) once(ctx context.Context) (lasted time.Duration, err error) {
 		connect.WithGRPC(), connect.WithReadMaxBytes(MaxFrame), connect.WithAcceptCompression("gzip", nil, nil))
 	stream := client.Link(call)
 	s := newSession(m.options.Timing, m.options.Build, m.options.Now, m.take)
-	s.start, s.maps, s.pulse.measured = start, m.options.MapsUsers, m.options.Measured
+	s.start, s.maps, s.pulse.measured, s.frames = start, m.options.MapsUsers, m.options.Measured, &m.frames
 	var linked time.Time
 	err = s.run(call, calling{stream, end, dialed}, func() error {
 		linked = time.Now()

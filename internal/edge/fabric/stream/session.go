@@ -48,6 +48,8 @@ type session struct {
 	pulse pulse
 	other atomic.Pointer[pb.Hello] // nil before it was heard
 	heard chan struct{}            // closed then
+	// frames counts what was heard since then; nil: nobody asks.
+	frames *atomic.Uint64
 
 	sent, received, forged, out, in atomic.Uint64
 	sending                         atomic.Int64 // when the frame that is being sent was begun, in ns since the session began; 0: none is
@@ -187,6 +189,9 @@ func (s *session) read(ctx context.Context, p pipe, opened func() error) error {
 			if err := opened(); err != nil {
 				return err
 			}
+		}
+		if s.frames != nil {
+			s.frames.Add(1)
 		}
 		if b := f.GetBeat(); b != nil {
 			s.pulse.hear(s.now(), b)

@@ -193,6 +193,14 @@ func TestWhatIsLeftOutIsSaid(t *testing.T) {
 	if got := inv.LeftOut("gpus"); got != "12 devices left out: "+shared {
 		t.Errorf("of its pool it says %s", got)
 	}
+	if list, err := inv.Slices(t.Context()); err != nil || len(list) == 0 {
+		t.Errorf("slices %v, %v", list, err)
+	} else if p, ok := inv.PoolOf(list[0].ID); !ok || p.Name != "gpus" {
+		t.Errorf("slice %s is of pool %q, %v", list[0].ID, p.Name, ok)
+	}
+	if p, ok := inv.PoolOf("b/nvidia.com/gpu/0"); ok {
+		t.Errorf("what is not offered is of pool %q", p.Name)
+	}
 	if got := inv.LeftOut("others"); got != "1 devices left out: "+unknown {
 		t.Errorf("of the other it says %s", got)
 	}

@@ -137,8 +137,10 @@ type life struct {
 type turn struct {
 	// unschedulableSince is 0 while it is not unschedulable.
 	unschedulableSince quantity.Instant
-	// queued: it has scheduling gates, as Kueue sets; nominated: kube-scheduler preempts for it.
-	queued, nominated bool
+	// queued: it has scheduling gates, as Kueue sets.
+	queued bool
+	// nominated is the machine on which kube-scheduler preempts for it; empty: none.
+	nominated string
 }
 
 // jobOrWorkload is a batch Job, or a Kueue Workload for its Job or Pods: until when what it owns may run, and what is to come of it.

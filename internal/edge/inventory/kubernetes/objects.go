@@ -35,7 +35,7 @@ func (w *translator) machine(s *scene, x *stand) reclaim.Machine {
 	out.Shut = slices.ContainsFunc(m.closed, func(r protocol.Reservation) bool { return r.Start == 0 && r.End == quantity.Never })
 	for i := range x.slices {
 		if p := x.pool[x.slices[i].ID]; !p.NeverGives {
-			out.Slices = append(out.Slices, reclaim.Slice{ID: x.slices[i].ID, Notice: p.Notice})
+			out.Slices = append(out.Slices, reclaim.Slice{ID: x.slices[i].ID, Notice: p.Notice, Pool: p.Name})
 		}
 	}
 	out.Resources = w.resources(s, x)
@@ -44,7 +44,7 @@ func (w *translator) machine(s *scene, x *stand) reclaim.Machine {
 		if !t.ours && len(asks) == 0 {
 			continue
 		}
-		one := reclaim.Tenant{Asks: asks, Began: t.life.started, Limit: t.life.active, End: t.ends(s.limits)}
+		one := reclaim.Tenant{Asks: asks, Began: t.life.started, Limit: t.life.active, End: t.ends(s.limits), Leaving: t.life.leaves != 0}
 		if t.ours {
 			one.Slice = t.slice
 		}

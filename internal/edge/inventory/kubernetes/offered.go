@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"sluice.dev/sluice/internal/core/job"
 )
 
 // Offer replaces the pools. What runs on slices that are no longer offered goes on; new slices appear with the next report. Errors are of
@@ -25,6 +27,18 @@ func (inv *Inventory) Offer(pools []Pool) error {
 	inv.mu.Unlock()
 	inv.rouse()
 	return nil
+}
+
+// PoolOf is the pool that a slice is of; false: none has it now.
+func (inv *Inventory) PoolOf(id job.SliceID) (Pool, bool) {
+	inv.mu.Lock()
+	defer inv.mu.Unlock()
+	for _, x := range inv.stands {
+		if p := x.pool[id]; p != nil {
+			return *p, true
+		}
+	}
+	return Pool{}, false
 }
 
 // withDefaults copies pools and fills in defaults.

@@ -189,7 +189,7 @@ func (s *slimmer) pod(o *corev1.Pod) *pod {
 	if o.Status.StartTime != nil {
 		t.life.started = quantity.At(o.Status.StartTime.Time)
 	}
-	t.turn.nominated = o.Status.NominatedNodeName != ""
+	t.turn.nominated = shared(o.Status.NominatedNodeName)
 	if o.DeletionTimestamp != nil {
 		t.life.leaves = quantity.At(o.DeletionTimestamp.Time)
 	}

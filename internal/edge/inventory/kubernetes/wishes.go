@@ -12,8 +12,9 @@ import (
 	"sluice.dev/sluice/internal/core/reclaim"
 )
 
-// Kubernetes preempts nobody for DRA devices, and preempts for extended resources at once, without the notice that subjobs need. So
-// unschedulable Pods of others become wishes here: the node gives back what such a Pod waits for.
+// Kubernetes preempts nobody for DRA devices, so unschedulable Pods of others become wishes here: the node gives back what such a Pod waits
+// for. For extended resources kube-scheduler preempts by itself, and nominates a machine. Those Pods are wishes too: until the scheduler
+// comes back to them, a second to ten later, what it freed for them, or what others left, would be sold again.
 
 const (
 	byWaiting = "waiting"
@@ -23,7 +24,7 @@ const (
 // waitingIndex indexes Pods of others that are unschedulable.
 func waitingIndex() cache.IndexFunc {
 	return index(func(t *pod) []string {
-		if t.turn.unschedulableSince == 0 || t.ours || t.fills || t.turn.queued || t.turn.nominated {
+		if t.turn.unschedulableSince == 0 || t.ours || t.fills || t.turn.queued {
 			return nil
 		}
 		return []string{waiting}
@@ -33,7 +34,7 @@ func waitingIndex() cache.IndexFunc {
 // wish is what a Pod that waits wants. Pods of one owner that want the same are kin; a Pod without an owner is its own.
 func (w *translator) wish(t *pod) reclaim.Wish {
 	x := w.like(t)
-	x.ID, x.Since = reclaim.ID(t.UID), t.turn.unschedulableSince
+	x.ID, x.Since, x.Nominated = reclaim.ID(t.UID), t.turn.unschedulableSince, t.turn.nominated
 	x.Equiv = reclaim.Equiv{Owner: string(cmp.Or(t.owner, t.UID)), Shape: t.need.shape}
 	for _, key := range t.need.claims {
 		if c, there := get[*claim](w.of.claims, key); there {

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -48,6 +49,28 @@ func (s *Store) LendPut(ctx context.Context, place string, expires time.Duration
 		return "", s.explain("lend a place", err)
 	}
 	return u.String(), nil
+}
+
+// LendRead implements store.Lender.
+func (s *Store) LendRead(ctx context.Context, place string, expires time.Duration) (string, error) {
+	if err := errors.Join(store.CheckName(place), checkExpires(expires)); err != nil {
+		return "", err
+	}
+	u, err := s.core.PresignedGetObject(ctx, s.o.Bucket, s.key(incoming, place), expires, nil)
+	if err != nil {
+		return "", s.explain("lend a place", err)
+	}
+	return u.String(), nil
+}
+
+// Write implements store.Lender.
+func (s *Store) Write(ctx context.Context, place string, data []byte) error {
+	if err := store.CheckName(place); err != nil {
+		return err
+	}
+	_, err := s.core.Client.PutObject(ctx, s.o.Bucket, s.key(incoming, place), bytes.NewReader(data), int64(len(data)),
+		minio.PutObjectOptions{})
+	return s.explain("write to a place", err)
 }
 
 // Peek implements store.Lender.

@@ -186,6 +186,37 @@ func TestWhatWasWrittenIsAdoptedOnce(t *testing.T) {
 	}
 }
 
+// TestAPlaceCanBeReadByWhoHasNoKeys, as it is then, by a URL that is good for nothing else.
+func TestAPlaceCanBeReadByWhoHasNoKeys(t *testing.T) {
+	srv, s := opened(t)
+	x := &stranger{t, http.Client{Transport: overSocket(srv.socket)}}
+	const place = "beats/main.journal"
+	get, err := s.LendRead(t.Context(), place, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, text := x.do(http.MethodGet, get, nil); status != http.StatusNotFound {
+		t.Errorf("before anything was written: %d, %s", status, text)
+	}
+	for _, word := range []string{"1", "another", ""} {
+		if err := s.Write(t.Context(), place, []byte(word)); err != nil {
+			t.Fatal(err)
+		}
+		if status, data := x.do(http.MethodGet, get, nil); status != http.StatusOK || string(data) != word {
+			t.Errorf("%d, %q, want %q", status, data, word)
+		}
+	}
+	if status, data := x.do(http.MethodPut, get, []byte("x")); status != http.StatusForbidden {
+		t.Errorf("writing by a URL to read: %d, %s", status, data)
+	}
+	if _, err := s.LendRead(t.Context(), "../x", time.Hour); errkind.Of(err) != errkind.Invalid {
+		t.Errorf("a place that is none: %v", err)
+	}
+	if err := s.Drop(t.Context(), place); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestAPlaceCanBeLookedInto: what somebody without keys writes again and again is read as it is now, and no more of it than was asked for.
 func TestAPlaceCanBeLookedInto(t *testing.T) {
 	srv, s := opened(t)

@@ -30,10 +30,11 @@ type Lent struct {
 	away   bool
 }
 
-// loan is what a URL is for: an object to read, or a place to write to.
+// loan is what a URL is for: an object to read, or a place to write to, or to read.
 type loan struct {
 	object store.Digest
 	place  string
+	reads  bool
 	until  time.Time
 }
 
@@ -86,7 +87,14 @@ func (l *Lent) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no such URL, or it has expired", http.StatusForbidden)
 	case r.Method == http.MethodGet && b.object != "":
 		l.give(w, r, b.object)
-	case r.Method == http.MethodPut && b.place != "":
+	case r.Method == http.MethodGet && b.reads:
+		data, err := l.Peek(r.Context(), b.place, 1<<20)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusNotFound)
+			return
+		}
+		_, _ = w.Write(data)
+	case r.Method == http.MethodPut && b.place != "" && !b.reads:
 		data, err := io.ReadAll(r.Body)
 		if err != nil {
 			return
@@ -125,6 +133,22 @@ func (l *Lent) LendGet(_ context.Context, d store.Digest, expires time.Duration)
 // LendPut implements store.Lender.
 func (l *Lent) LendPut(_ context.Context, place string, expires time.Duration) (string, error) {
 	return l.lend(loan{place: place, until: time.Now().Add(expires)}), store.CheckName(place)
+}
+
+// LendRead implements store.Lender.
+func (l *Lent) LendRead(_ context.Context, place string, expires time.Duration) (string, error) {
+	return l.lend(loan{place: place, reads: true, until: time.Now().Add(expires)}), store.CheckName(place)
+}
+
+// Write implements store.Lender.
+func (l *Lent) Write(_ context.Context, place string, data []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.away {
+		return errkind.Errorf(errkind.Unavailable, "it is away")
+	}
+	l.places[place] = bytes.Clone(data)
+	return store.CheckName(place)
 }
 
 // Peek implements store.Lender.

@@ -41,6 +41,9 @@ func (o *Options) checkPlace() error {
 		wrong("%s: a machine that joins is one node of its head's zone: leave zones out, and nodes, or say where the one stands, "+
 			"nodes: [{rack: r1, block: b1}]", o.Config)
 	}
+	if err := o.canBorrow(); err != nil {
+		errs = append(errs, err)
+	}
 	if err := errors.Join(errs...); err != nil {
 		return errkind.Errorf(errkind.Invalid, "%w", err)
 	}
@@ -91,4 +94,16 @@ func memberAddress(ctx context.Context, said string, local net.IP) string {
 		}
 	}
 	return local.String()
+}
+
+// canBorrow says what of the options forbids providers.
+func (o *Options) canBorrow() error {
+	if len(o.File.Providers) == 0 || o.Cluster != "" {
+		return nil
+	}
+	why := "pilots join the head of a cluster: start it with --cluster HOST:PORT"
+	if o.Join {
+		why = "a machine that joins asks nobody for others: put them in its head's file"
+	}
+	return errkind.Errorf(errkind.Invalid, "%s: providers: %s, or leave them out", o.Config, why)
 }

@@ -125,6 +125,9 @@ func openWhole(ctx context.Context, o Options) (*Daemon, error) {
 	}
 	if lead != nil {
 		settings.Fabric, settings.Elsewhere, settings.Now = lead.links, lead.machines(), lead.clock.Now
+		if len(lead.lenders.pools) > 0 {
+			settings.Lenders = lead.lenders
+		}
 	}
 	if h, err = host.Open(ctx, settings); err != nil {
 		return nil, err
@@ -147,7 +150,8 @@ func openWhole(ctx context.Context, o Options) (*Daemon, error) {
 		if err = lead.listen(&o, data, where, config.Zones[0].ID, h); err != nil {
 			return nil, errors.Join(err, h.Close())
 		}
-		d.Machines, d.Notes = lead, append(d.Notes, lead.says())
+		d.Machines, d.Notes = lead, append(d.Notes, lead.says()...)
+		d.Service, d.Providers = borrowing{d.Service, lead.lenders}, lead.lenders
 		d.Run = func(ctx context.Context) error { return lead.run(ctx, h.Run) }
 		d.Close = func() error { return errors.Join(h.Close(), lead.close()) }
 	}
@@ -202,10 +206,10 @@ func closing(inv inventory.Inventory, err error) error {
 func actorConfig(o Options, name job.NodeID) (arrangement.Config, error) {
 	p, unknown := policies.ByName(o.File.Policy)
 	c, err := arrangement.Choice{
-		Policy: p, Mechanism: o.Mechanism, Market: o.File.Market, Flow: o.File.Flow, Capacities: o.capacities, Rigid: o.Rigid,
+		Policy: p, Mechanism: o.Mechanism, Market: o.File.Market, Flow: o.File.Flow, Capacities: o.found.capacities, Rigid: o.Rigid,
 		Starvation: o.File.Starvation, Horizon: o.Horizon, Node: name,
 		Zones: o.File.Zones, ZoneNames: o.File.ZoneNames, Nodes: o.File.Nodes, Places: o.File.Places, Ends: o.File.Ends, Archive: &o.Hot,
-		Airlock: o.File.Airlock.Lines, Memory: o.memory, Address: o.ownAddress(), Ports: cmp.Or(o.File.Ports, gang.DefaultPorts()),
+		Airlock: o.File.Airlock.Lines, Memory: o.found.memory, Address: o.ownAddress(), Ports: cmp.Or(o.File.Ports, gang.DefaultPorts()),
 	}.Config()
 	if err = errors.Join(unknown, err); err != nil {
 		return arrangement.Config{}, errkind.Errorf(errkind.Invalid, "%w", err)
@@ -220,7 +224,7 @@ func (o *Options) look(ctx context.Context, inv inventory.Inventory, memory surv
 	if err != nil {
 		return "", fmt.Errorf("look for the slices: %w", err)
 	}
-	o.memory, held = heldAgainst(&o.File.Airlock, memory, max(1, o.File.Zones, o.File.Nodes), all)
+	o.found.memory, held = heldAgainst(&o.File.Airlock, memory, max(1, o.File.Zones, o.File.Nodes), all)
 	if o.Mechanism != arrangement.Laminar {
 		return held, nil
 	}
@@ -228,7 +232,7 @@ func (o *Options) look(ctx context.Context, inv inventory.Inventory, memory surv
 	for i := range all {
 		list = append(list, all[i].Capacity[trp.Memory])
 	}
-	o.capacities = flow.Levels(list)
+	o.found.capacities = flow.Levels(list)
 	return held, nil
 }
 
@@ -246,11 +250,11 @@ func shownOf(o *Options, name job.NodeID, config *arrangement.Config) ([]byte, e
 	if o.File.Airlock.Lines != (airlock.Config{}) {
 		shown["airlock"] = o.File.Airlock.Lines
 	}
-	if o.memory.Counted() {
-		shown["memory"] = o.memory
+	if o.found.memory.Counted() {
+		shown["memory"] = o.found.memory
 	}
-	if o.capacities != nil {
-		shown["flow"], shown["capacities"] = o.File.Flow, o.capacities
+	if o.found.capacities != nil {
+		shown["flow"], shown["capacities"] = o.File.Flow, o.found.capacities
 	}
 	return json.Marshal(shown)
 }

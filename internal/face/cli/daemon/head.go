@@ -23,7 +23,6 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/authority"
-	"sluice.dev/sluice/internal/edge/clock"
 	"sluice.dev/sluice/internal/edge/executor/process"
 	"sluice.dev/sluice/internal/edge/fabric/stream"
 	"sluice.dev/sluice/internal/edge/membership"
@@ -43,18 +42,14 @@ const (
 
 // head is what a daemon has to be the head of a cluster (docs/adr/0065-links.md): who may join, their links, and where they call.
 type head struct {
-	authority *authority.Authority
-	links     *stream.Head
-	server    *membership.Server
-	store     *headstore.Service // nil: machines reach the store themselves
-	several   bool               // users, as whom subjobs run
-	host      *host.Host
-	clock     clock.Steady // which the daemon and its machines go by
-	// address as machines are told.
-	address string
+	*circle
+	server  *membership.Server
+	store   *headstore.Service // nil: machines reach the store themselves
+	several bool               // users, as whom subjobs run
 	// silence is after how long a machine is removed that was to be gone with its daemon; since when the head is there to hear it.
 	silence time.Duration
 	since   quantity.Instant
+	lenders *lenders
 	log     *slog.Logger
 }
 
@@ -87,7 +82,8 @@ func openHead(o *Options, data string, names []job.NodeID, nodes []node.Config, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	c = &head{address: reached(o.Cluster), several: !single, silence: cmp.Or(o.Leaving.Silence, departure.Silence), log: o.Log}
+	c = &head{circle: &circle{address: reached(o.Cluster)}, several: !single,
+		silence: cmp.Or(o.Leaving.Silence, departure.Silence), log: o.Log}
 	c.since = quantity.At(c.clock.Now())
 	if c.authority, err = authority.Open(filepath.Join(data, authorityDir), time.Now()); err != nil {
 		return nil, err
@@ -99,6 +95,9 @@ func openHead(o *Options, data string, names []job.NodeID, nodes []node.Config, 
 		Caller: membership.Caller(c.authority, nil), Owns: membership.Owns(c.authority), Start: c.authority.Start,
 		SeveralUsers: c.several, Build: o.Version, Now: c.clock.Now, Log: o.Log,
 	})
+	if c.lenders, err = openLenders(o, data, c.circle); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
 	return c, nil
 }
 
@@ -152,7 +151,7 @@ func (c *head) listen(o *Options, data string, where store.Store, zone job.ZoneI
 		return err
 	}
 	settings := membership.Settings{Zone: string(zone), Horizon: o.Horizon, Mechanism: o.Mechanism,
-		Store: membership.StoreSettings{Kind: headstore.Name, Owner: owner}, SeveralUsers: c.several}
+		Store: membership.StoreSettings{Kind: headstore.Name, Owner: owner, TakesNothing: true}, SeveralUsers: c.several}
 	options := membership.HeadOptions{
 		Authority: c.authority, Head: c.links, Settings: func(job.NodeID) membership.Settings { return settings },
 		Left:  func(name job.NodeID) error { return c.RemoveMachine(context.Background(), name) },
@@ -190,6 +189,7 @@ func (c *head) run(ctx context.Context, daemon func(context.Context) error) erro
 	}()
 	var looks sync.WaitGroup
 	looks.Go(func() { c.watch(ctx) })
+	looks.Go(func() { c.lenders.run(ctx) })
 	err := daemon(ctx)
 	stop()
 	looks.Wait()
@@ -209,7 +209,7 @@ func (c *head) close() error {
 	if c.server != nil {
 		err = c.server.Close()
 	}
-	return errors.Join(err, c.links.Close())
+	return errors.Join(err, c.links.Close(), c.lenders.close())
 }
 
 // machines are those that have joined (nodes.Elsewhere).
@@ -241,6 +241,9 @@ func (c *head) CreateToken(name job.NodeID, within time.Duration) (token, at str
 	token, err = c.authority.NewToken(name, within, time.Now())
 	return token, c.address, err
 }
+
+// Bring implements api.Machines.
+func (c *head) Bring(ctx context.Context, names ...job.ID) { c.host.Left.Bring(ctx, names...) }
 
 // RemoveMachine implements api.Machines. Its certificate is refused first, so that its link can't come back.
 func (c *head) RemoveMachine(_ context.Context, name job.NodeID) error {
@@ -302,6 +305,11 @@ func (c *head) letGo(ctx context.Context, name job.NodeID, stay departure.Stay) 
 }
 
 // says is what is printed of the cluster at the start.
-func (c *head) says() string {
-	return fmt.Sprintf("cluster: machines join by: sluice join %s --token $(sluice token create -q)", c.address)
+func (c *head) says() []string {
+	lines := []string{fmt.Sprintf("cluster: machines join by: sluice join %s --token $(sluice token create -q)", c.address)}
+	for i, p := range c.lenders.providers {
+		pool := &c.lenders.pools[i]
+		lines = append(lines, fmt.Sprintf("provider %s: %s; at most %d pilots", pool.Name, p.Describe(), pool.Most))
+	}
+	return lines
 }

@@ -5,17 +5,20 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"sluice.dev/sluice/internal/core/arrangement"
+	"sluice.dev/sluice/internal/core/departure"
 	"sluice.dev/sluice/internal/core/ends"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
@@ -51,7 +54,7 @@ const membershipDir = "membership"
 func JoinCmd(a *session.Session, open func(context.Context, Options) (*Daemon, error)) *cobra.Command {
 	var o Options
 	var f stayFlags
-	var logLevel, config string
+	var logLevel, config, tokenFile string
 	c := &cobra.Command{
 		Use: "join [ADDRESS]", Short: "Have this machine join a cluster, and run what it is given",
 		Long: `Have this machine join the cluster whose head listens at the address, by a token that
@@ -61,7 +64,9 @@ jobs at the head win on them. Connections go out from here only.
 A token is needed once. What the machine is from then on, its key and its certificate,
 lie in the data directory, so the same command without a token, or with the one that it
 has joined by, starts it again, also where its head has another address by now. While the
-head is away what runs goes on, and is told once it is back.
+head is away what runs goes on, and is told once it is back. Other users of this machine
+can read its arguments: the token is kept from them in SLUICE_TOKEN, or in a file that
+--token-file names.
 
 Jobs are asked for at the head. Here the daemon answers for its own slices alone.
 
@@ -75,12 +80,18 @@ leaves the cluster by itself, and its daemon ends. So it does when it is told to
 SIGTERM or Ctrl-C: nothing more is started, what runs is warned, leaves a checkpoint, and
 has ended --hand-over before --grace is over. If it dies without a word the head removes it
 shortly after --until, or without that some minutes after all that it was sold is over.
-This holds for later starts without these flags; --ephemeral=false ends it.`,
+
+With --ownerless 60s it leaves in the same way once it has heard nothing of its head for so
+long, since nobody would have it give way to others then. Pilots of providers do so.
+
+--ephemeral and --until hold for later starts without them; --ephemeral=false ends that.`,
 		Example: `  sluice join head.example:7118 --token sluice-join-1-...
+  sluice join head.example:7118 --token-file /run/user/1000/token
   sluice join --data /var/lib/sluice
   sluice join head.example:7118 --token ... --name rack1-7 --gpus nvml
   sluice join head.example:7118 --token ... --ephemeral --until 2h
   sluice join head.example:7118 --token ... --ephemeral --until 2026-12-01T08:00:00Z
+  sluice join head.example:7118 --token ... --ephemeral --until 2h --ownerless 60s
   sluice join --rack r1 --block b2 --address 10.0.0.7`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -107,8 +118,11 @@ This holds for later starts without these flags; --ephemeral=false ends it.`,
 				}
 				o.Config, o.File = config, d
 			}
-			o.Join, o.Invitation = true, a.Secret()
+			o.Join = true
 			var err error
+			if o.Invitation, err = invitation(a.Secret(), cmd.Flags().Changed("token"), tokenFile); err != nil {
+				return err
+			}
 			o.Leaving, err = f.leaving(cmd.Flags().Changed("ephemeral"), hasJoined(o.DataDir), time.Now())
 			if err = errors.Join(o.checkPlace(), err); err != nil {
 				return errkind.Errorf(errkind.Invalid, "%w", err)
@@ -123,10 +137,46 @@ This holds for later starts without these flags; --ephemeral=false ends it.`,
 	c.Flags().StringVar(&o.Rack, "rack", "", "the rack that the machine stands in, for jobs that ask for nodes of one")
 	c.Flags().StringVar(&o.Block, "block", "", "the block that the rack stands in")
 	c.Flags().StringVar(&o.GPUs, "gpus", "auto", "where slices come from, as of sluice up")
+	c.Flags().StringVar(&tokenFile, "token-file", "", "a file that holds the token and that others can't read, instead of --token")
 	f.add(c)
 	c.Flags().StringVar(&config, "config", "", "a file of bounds of subjobs and of what is done where memory runs out, as of sluice up")
 	c.Flags().StringVar(&logLevel, "log", "info", "what to log: debug, info, warn or error")
 	return a.Output(c)
+}
+
+// maxToken is the largest file that is read as a token, in bytes.
+const maxToken = 4096
+
+// invitation is the token to join by: that of a file if one is named, before one of the environment. Errors: Invalid, ExitUsage for two.
+func invitation(token string, flag bool, file string) (string, error) {
+	switch {
+	case file == "":
+		return token, nil
+	case flag:
+		return "", command.Usage("give --token or --token-file, not both")
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return "", errkind.Errorf(errkind.Invalid, "--token-file: %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return "", errkind.Errorf(errkind.Invalid, "--token-file: %w", err)
+	case info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0:
+		return "", errkind.Errorf(errkind.Invalid, "--token-file %s: other users may read it (%v), and join by it: chmod 600 it, and make "+
+			"another token if they may have", file, info.Mode())
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxToken+1))
+	token = strings.TrimSpace(string(text))
+	switch {
+	case err != nil:
+		return "", errkind.Errorf(errkind.Invalid, "--token-file %s: %w", file, err)
+	case len(text) > maxToken || token == "" || strings.ContainsAny(token, "\n\r\x00"):
+		return "", errkind.Errorf(errkind.Invalid, "--token-file %s: want one line, the token as sluice token create has printed it", file)
+	}
+	return token, nil
 }
 
 func join(ctx context.Context, a *session.Session, open func(context.Context, Options) (*Daemon, error), o Options) error {
@@ -228,6 +278,9 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Leaving.Ownerless > 0 && !settings.Stay.Ephemeral {
+		return nil, errkind.Errorf(errkind.Invalid, "--ownerless: this machine does not leave for good: give --ephemeral too")
+	}
 	inv, note, errGPUs := inventories.Detect(ctx, o.GPUs)
 	memory, said, errMemory := survivals.Detect(o.File.Airlock.Kind, "")
 	var held string
@@ -241,7 +294,7 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 	actors, err := arrangement.Joined(node.Config{ID: m.Name(), Number: m.Number(), Zone: job.ZoneID(settings.Zone),
 		HandOver: o.Leaving.HandOver, TruncateGrace: o.Leaving.atOnce(settings.Stay), Rack: stands.Rack, Block: stands.Block,
 		Address: memberAddress(ctx, o.Address, m.Local()), Horizon: settings.Horizon,
-		Airlock: o.File.Airlock.Lines, Host: o.memory})
+		Airlock: o.File.Airlock.Lines, Host: o.found.memory})
 	if err != nil {
 		return nil, closing(inv, err)
 	}
@@ -255,7 +308,8 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 	}
 	executors := processes.New(process.Options{
 		DataDir: data, ShimPath: supervisor, Logger: o.Log, SharedTmp: o.File.Subjobs.SharedTmp, Survival: memory, Now: now.Now,
-		Airlock: o.File.Airlock.Lines, Watch: memory != nil, Store: where, Keep: true, Owner: settings.Store.Owner, Away: away,
+		Airlock: o.File.Airlock.Lines, Watch: memory != nil, Store: where, Keep: true, Away: away,
+		Joined: process.Cluster{Owner: settings.Store.Owner, TakesNothing: settings.Store.TakesNothing},
 		Limits: shim.Limits{Processes: o.File.Subjobs.Processes, Scratch: int64(o.File.Subjobs.Scratch), Files: o.File.Subjobs.Files},
 		User:   func(queue string) (*shim.User, error) { return o.mapped(queue, single) },
 	})
@@ -290,7 +344,8 @@ func openMember(ctx context.Context, o Options) (d *Daemon, err error) {
 		Service: outpost{h, m}, Machines: outpost{h, m}, Close: h.Close, Monitor: h.Monitor(),
 		Run: func(ctx context.Context) error {
 			o := outing{member: m, host: h, now: now.Now, stay: settings.Stay, handOver: o.Leaving.HandOver,
-				grace: o.Leaving.Grace, log: o.Log}
+				grace: o.Leaving.Grace, log: o.Log, vigil: departure.Vigil{Limit: o.Leaving.Ownerless}, heard: link.Heard,
+				elapsed: clock.Elapsed}
 			return o.run(ctx, removed)
 		},
 		Notes: []string{fmt.Sprintf("cluster: machine %s of the head at %s%s", m.Name(), m.Head(), leaves(settings.Stay)),

@@ -37,9 +37,17 @@ type outing struct {
 	handOver, grace time.Duration
 	log             *slog.Logger
 
-	// called: the daemon was told to end. closed: the nodes know, and sell nothing more. Both of an ephemeral machine.
+	// vigil says when nothing was heard of the head for too long, by elapsed, a count of time, and heard, which grows with what it says.
+	vigil   departure.Vigil
+	elapsed func() time.Duration
+	heard   func() uint64
+	said    uint64 // of heard at the last look
+
+	// called: the daemon was told to end, or its head is gone (ownerless). closed: the nodes know, and sell nothing more. All of an
+	// ephemeral machine.
 	called, closed bool
-	empty          int // looks in a row at which nothing remained
+	ownerless      time.Duration // for how long the head was silent when the machine left for it; 0: it did not
+	empty          int           // looks in a row at which nothing remained
 }
 
 // run runs the machine's daemon until ctx is done, or the machine has no cluster any more, or leaves it: nothing that it says or stores
@@ -80,8 +88,14 @@ func (o *outing) wait(stop <-chan struct{}, running context.Context, removed <-c
 			if stop = nil; !o.stay.Ephemeral {
 				return nil
 			}
-			defer o.call(running)()
+			if !o.called {
+				defer o.call(running, "it was told to end")()
+			}
 		case <-tick.C:
+		}
+		if silent, gone := o.alone(); gone && !o.called {
+			o.ownerless = silent.Round(time.Second)
+			defer o.call(running, fmt.Sprintf("nothing was heard of its head for %v", o.ownerless))()
 		}
 		if o.called && !o.closed {
 			o.close(running)
@@ -97,8 +111,19 @@ func (o *outing) over() bool {
 	return o.stay.Until != 0 && quantity.At(o.now()) >= departure.Closes(o.stay.Until, o.handOver)
 }
 
-// call brings the machine's end near, since its daemon is to end, and tells the head, which may be away. end ends that.
-func (o *outing) call(running context.Context) (end func()) {
+// alone reports whether nothing was heard of the head for too long, and for how long.
+func (o *outing) alone() (silent time.Duration, gone bool) {
+	said, sign := o.heard(), departure.Silent
+	if said != o.said {
+		sign = departure.Heard
+	}
+	silent, gone = o.vigil.Look(o.elapsed(), sign)
+	o.said = said
+	return silent, gone && o.stay.Ephemeral
+}
+
+// call brings the machine's end near, for a reason, and tells the head, which may be away. end ends that.
+func (o *outing) call(running context.Context, why string) (end func()) {
 	o.called = true
 	// Hosts say it again: Slurm signals the script of a preempted job at once, and all of the job at the end of its grace, which may be
 	// while the machine still hands over. What ended now would be lost; Ctrl-C does it still.
@@ -109,7 +134,8 @@ func (o *outing) call(running context.Context) (end func()) {
 	}
 	o.stay.Until = until
 	left := until.Sub(quantity.At(o.now()))
-	o.log.Info("this machine leaves its cluster: nothing more is started, and what runs is warned, ends and is handed over", "within", left)
+	o.log.Info("this machine leaves its cluster: nothing more is started, and what runs is warned, ends and is handed over",
+		"why", why, "within", left)
 	ctx, cancel := context.WithCancel(running)
 	var told sync.WaitGroup
 	told.Go(func() {
@@ -149,9 +175,14 @@ func (o *outing) done(running context.Context) (left int, done bool) {
 	return left, o.empty >= 2 || quantity.At(o.now()) >= o.stay.Until
 }
 
-// leave tells the head that the machine leaves, for as long as there is time. A head that is not reached removes it by itself.
+// leave tells the head that the machine leaves, for as long as there is time. A head that is not reached removes it by itself; one that is
+// gone is not waited for, as others may wait for the machine.
 func (o *outing) leave(running context.Context, left int) error {
-	ctx, cancel := context.WithTimeout(running, max(lastCall, o.stay.Until.Sub(quantity.At(o.now()))))
+	patience := max(lastCall, o.stay.Until.Sub(quantity.At(o.now())))
+	if o.ownerless > 0 {
+		patience = lastCall
+	}
+	ctx, cancel := context.WithTimeout(running, patience)
 	defer cancel()
 	err := o.member.Leave(ctx)
 	for err != nil && ctx.Err() == nil {
@@ -166,6 +197,11 @@ func (o *outing) leave(running context.Context, left int) error {
 		o.log.Warn("the head was not told that this machine has left, and removes it by itself", "why", err)
 	default:
 		o.log.Info("this machine has left its cluster for good", "machine", string(o.member.Name()))
+	}
+	if o.ownerless > 0 { // a host is not to take it for a failure; pilots keep this line
+		o.log.Warn(fmt.Sprintf("it has left as nothing was heard of its head for %v; %d of its subjobs were not handed over",
+			o.ownerless, left))
+		return nil
 	}
 	if left > 0 {
 		return errkind.Errorf(errkind.Unavailable, "this machine's time is over, and %d of its subjobs were not handed over: they are "+

@@ -21,6 +21,7 @@ type stayFlags struct {
 	ephemeral       bool
 	until           string
 	handOver, grace show.Span
+	ownerless       string
 }
 
 func (f *stayFlags) add(c *cobra.Command) {
@@ -29,12 +30,40 @@ func (f *stayFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.until, "until", "", "with --ephemeral: when it is gone at the latest, such as 2h or 2026-12-01T08:00:00Z")
 	c.Flags().Var(&f.handOver, "hand-over", "how long before its end it is closed, to hand over what its last subjobs have left")
 	c.Flags().Var(&f.grace, "grace", "how long an ephemeral machine's daemon takes from its signal at most, the hand-over included")
+	c.Flags().StringVar(&f.ownerless, "ownerless", never, "with --ephemeral: for how long it may hear nothing of its head, until what "+
+		"runs yields and it leaves, such as 60s; never: until its end")
 }
 
 // leaving is all that the flags say. Errors: those of stay.
 func (f *stayFlags) leaving(given, joined bool, now time.Time) (Leaving, error) {
 	s, err := f.stay(given, joined, now)
-	return Leaving{Stay: s, HandOver: time.Duration(f.handOver.Length), Grace: time.Duration(f.grace.Length)}, err
+	ownerless, wrong := f.vigil(joined)
+	return Leaving{Stay: s, HandOver: time.Duration(f.handOver.Length), Grace: time.Duration(f.grace.Length), Ownerless: ownerless},
+		errors.Join(err, wrong)
+}
+
+// never is a length of time that is not over.
+const never = "never"
+
+// vigil is for how long the head may be silent; 0: for ever. joined: the head may know that the machine is ephemeral. Errors: Invalid.
+func (f *stayFlags) vigil(joined bool) (time.Duration, error) {
+	if f.ownerless == never || f.ownerless == "" {
+		return 0, nil
+	}
+	d, err := quantity.ParseDuration(f.ownerless)
+	switch {
+	case err != nil:
+		return 0, errkind.Errorf(errkind.Invalid, "--ownerless: %w", err)
+	case d == 0:
+		return 0, nil
+	case d < departure.LeastOwnerless || d > departure.Longest:
+		return 0, errkind.Errorf(errkind.Invalid, "--ownerless %s: want %s or more, or never", f.ownerless,
+			command.Short(departure.LeastOwnerless))
+	case !f.ephemeral && !joined:
+		return 0, errkind.Errorf(errkind.Invalid, "--ownerless %s: only a machine that leaves for good leaves without its head: give "+
+			"--ephemeral too", f.ownerless)
+	}
+	return d, nil
 }
 
 // atOnce is how long what runs still gets when its time is taken at once; 0: as of any node.

@@ -3,6 +3,7 @@ package daemon
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"sluice.dev/sluice/internal/core/departure"
@@ -66,6 +67,61 @@ func TestHowLongAMachineSaysThatItIsThere(t *testing.T) {
 }
 
 func span(d time.Duration) show.Span { return show.Span{Length: show.Length(d)} }
+
+func TestForHowLongAHeadMayBeSilent(t *testing.T) {
+	for text, want := range map[string]time.Duration{"": 0, "never": 0, "0": 0, "0s": 0, "10s": 10 * time.Second, "2m": 2 * time.Minute} {
+		f := stayFlags{ephemeral: true, ownerless: text}
+		if got, err := f.vigil(false); err != nil || got != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{"9s": "want 10s or more", "60": "give a unit", "soon": "--ownerless",
+		"-1m": "never negative"} {
+		f := stayFlags{ephemeral: true, ownerless: text}
+		if _, err := f.vigil(false); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	f := stayFlags{ownerless: "1m"}
+	if _, err := f.vigil(false); errkind.Of(err) != errkind.Invalid || !strings.Contains(err.Error(), "give --ephemeral too") {
+		t.Errorf("of a machine that stays: %v", err)
+	}
+	if got, err := f.vigil(true); err != nil || got != time.Minute {
+		t.Errorf("of one that has joined as ephemeral: %v, %v", got, err)
+	}
+}
+
+// TestAMachineHearsItsHead by whatever that says; one that stays for good never leaves for its silence.
+func TestAMachineHearsItsHead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, frames := time.Now(), uint64(0)
+		o := outing{stay: departure.Stay{Ephemeral: true}, vigil: departure.Vigil{Limit: time.Minute},
+			elapsed: func() time.Duration { return time.Since(began) }, heard: func() uint64 { return frames }}
+		listen := func(d time.Duration) (gone bool) {
+			for end := time.Now().Add(d); time.Now().Before(end) && !gone; time.Sleep(leaveEvery) {
+				_, gone = o.alone()
+			}
+			return gone
+		}
+		for range 10 {
+			if listen(59 * time.Second) {
+				t.Fatal("it leaves though it heard its head within a minute")
+			}
+			frames++
+		}
+		time.Sleep(time.Hour) // it was suspended
+		if listen(59 * time.Second) {
+			t.Fatal("it leaves as it was suspended itself")
+		}
+		if !listen(2 * time.Second) {
+			t.Error("it stays without its head")
+		}
+		o.stay.Ephemeral = false
+		if listen(time.Hour) {
+			t.Error("one that stays for good leaves")
+		}
+	})
+}
 
 func TestWhatIsSaidOfAnEnd(t *testing.T) {
 	at := quantity.At(time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC))

@@ -24,6 +24,7 @@ import (
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/membership"
+	"sluice.dev/sluice/internal/edge/provider"
 	"sluice.dev/sluice/internal/edge/users"
 	"sluice.dev/sluice/internal/face/api"
 	"sluice.dev/sluice/internal/face/cli/data"
@@ -49,6 +50,8 @@ type Options struct {
 	Head, Invitation string
 	// Leaving is of machines that leave for good.
 	Leaving Leaving
+	// Providers opens those of a head's file; nil: by the table of kinds.
+	Providers OpenProvider
 	// GPUs names the inventory, and how its GPUs are cut.
 	GPUs string
 	// Mechanism chooses among what this build has, Rigid the planner of rigid jobs; empty: backfill.Default.
@@ -58,11 +61,8 @@ type Options struct {
 	// SnapshotRecords is after how many records the journal is replaced by a snapshot; 0: as package host has it.
 	SnapshotRecords uint64
 	// Hot says how long jobs that are over stay in memory before they are archived.
-	Hot filing.Config
-	// capacities of the slices that there are, where they count.
-	capacities []quantity.Amount
-	// memory against which starts are checked.
-	memory joint.Config
+	Hot   filing.Config
+	found found
 	// File is what the configuration file says, and what flags say in its place; Config is its name.
 	File   config.Daemon
 	Config string
@@ -73,12 +73,25 @@ type Options struct {
 	Version, Commit string
 }
 
+// found is what is known of the machine once its slices were looked at.
+type found struct {
+	// capacities of the slices that there are, where they count.
+	capacities []quantity.Amount
+	// memory against which starts are checked.
+	memory joint.Config
+}
+
+// OpenProvider opens a provider of a head's file. mark tells this cluster's pilots from all else at the host.
+type OpenProvider = func(mark string, p *config.Provider) (provider.Provider, error)
+
 // Leaving says when machines leave their cluster for good.
 type Leaving struct {
 	// Stay is how long a machine that joins belongs to the cluster; nil: as before. HandOver is how long before its end it is closed, Grace
 	// how long it has from the signal by which its daemon is to end.
 	Stay            *membership.Stay
 	HandOver, Grace time.Duration
+	// Ownerless is for how long an ephemeral machine may hear nothing of its head; 0: for ever.
+	Ownerless time.Duration
 	// Silence is after how long a head removes a machine that was to be gone with its daemon.
 	Silence time.Duration
 }
@@ -92,6 +105,8 @@ type Daemon struct {
 	Close func() error
 	// Machines are those of the cluster whose head it is; nil: it is none.
 	Machines api.Machines
+	// Providers lend machines to the head that it is; nil: it is none.
+	Providers api.Providers
 	// Users may call beside its own user, whose name is Self; nil: nobody may.
 	Users *users.Users
 	Self  string
@@ -155,16 +170,18 @@ through its own agent.
 Jobs that are over are kept on disk, for --retain and as long as there are no more than
 --retain-jobs of them; then they are forgotten, and their output is removed.
 
---config names a file of the policy, of queues, of how mechanism jasda negotiates (market) and tickets of laminar search (flow), of bounds of every
-subjob (processes with threads, what it writes besides output and checkpoints, and
-whether /tmp and /dev/shm are its own), of how often a learned end of a gap may be
-wrong where others come and go on slices (ends), of where work directories, outputs and
-checkpoints lie besides the data directory (store), of how many zones and nodes the GPUs
-are dealt among (zones also by name, where one was drained and is left out), of the ports
-where members of gangs on several nodes may meet (gangs), of when
-jobs are forgotten, where no flag says it, and of what is done where the machine's
-memory runs out (airlock: kind auto, cgroup, tree or off; the lines as shares of the
-memory; whether class or priority comes first in who is suspended):
+--config names a file of the policy, of queues, of how mechanism jasda negotiates
+(market) and tickets of laminar search (flow), of bounds of every subjob (processes with
+threads, what it writes besides output and checkpoints, and whether /tmp and /dev/shm
+are its own), of how often a learned end of a gap may be wrong where others come and go
+on slices (ends), of where work directories, outputs and checkpoints lie besides the
+data directory (store), of how many zones and nodes the GPUs are dealt among (zones also
+by name, where one was drained and is left out), of the ports where members of gangs on
+several nodes may meet (gangs), of which host schedulers lend machines to the head of a
+cluster (providers), of when jobs are forgotten, where no flag says it, and of what is
+done where the machine's memory runs out (airlock: kind auto, cgroup, tree or off; the
+lines as shares of the memory; whether class or priority comes first in who is
+suspended):
 
   policy: shortest
   queues:
@@ -178,7 +195,10 @@ memory; whether class or priority comes first in who is suspended):
   store: path:/mnt/shared/sluice
   zones: 1
   nodes: 1
-  gangs: {ports: 29400-30399}`,
+  gangs: {ports: 29400-30399}
+  providers:
+    - {name: scavenger, kind: slurm, partition: preempt, gres: gpu:1g.10gb:1,
+       atMost: 8, lengths: [10m, 30m, 2h], idle: 2m}`,
 		Example: `  sluice up --data ./data --gpus sim:a100-80gb=1,layout=3g.40gb+2g.20gb+2x1g.10gb
   sluice up --data /var/lib/sluice --gpus nvml --policy fair
   sluice up --gpus nvml --rigid conservative
@@ -268,8 +288,9 @@ func up(ctx context.Context, a *session.Session, open func(context.Context, Opti
 		return err
 	}
 	served := serve(ctx, a, daemon, o, api.Options{
-		Service: daemon.Service, Machines: daemon.Machines, Listen: o.Listen, CertFile: f.cert, KeyFile: f.key, Token: a.Secret(),
-		Socket: daemon.Socket, OwnerToken: daemon.Token, OwnerTokenFile: daemon.TokenFile, Metrics: daemon.Monitor.Metrics,
+		Service: daemon.Service, Machines: daemon.Machines, Providers: daemon.Providers, Listen: o.Listen,
+		CertFile: f.cert, KeyFile: f.key, Token: a.Secret(), Socket: daemon.Socket, OwnerToken: daemon.Token,
+		OwnerTokenFile: daemon.TokenFile, Metrics: daemon.Monitor.Metrics,
 		Health: daemon.Monitor.Health, Ready: daemon.Monitor.Ready, Page: daemon.Page, Log: o.Log, Users: daemon.Users, Self: daemon.Self,
 	})
 	return errors.Join(served, daemon.Close())

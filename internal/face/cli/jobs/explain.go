@@ -164,7 +164,7 @@ func ShowExplanation(a *session.Session, e *pb.Explanation) error {
 		if j.GetStarted() == nil {
 			fmt.Fprintf(a.Out, "may start   %s\n", show.Between(a, j.GetStartEarly(), j.GetStartLate()))
 		}
-		fmt.Fprintf(a.Out, "may finish  %s\n", show.Between(a, j.GetFinishEarly(), j.GetFinishLate()))
+		fmt.Fprintf(a.Out, "may finish  %s\n", mayFinish(a, j))
 	}
 	if e.Prospect != "" {
 		fmt.Fprintf(a.Out, "prospect    %s\n", command.Flat(e.Prospect))

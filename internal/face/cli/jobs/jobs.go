@@ -76,7 +76,7 @@ func JobColumns(a *session.Session) []command.Column[*pb.Job] {
 			if j.Final {
 				return ""
 			}
-			return show.Between(a, j.FinishEarly, j.FinishLate)
+			return mayFinish(a, j)
 		}},
 		{Key: "reason", Head: "REASON", Value: func(j job) any { return j.Reason }},
 	}
@@ -310,7 +310,8 @@ func showJob(a *session.Session, j *pb.Job) error {
 			subs = append(subs, command.Describe(s, columns))
 		}
 		r = append(r, command.Pair{Key: "rateP50Seconds", Value: show.Seconds(j.RateP50)},
-			command.Pair{Key: "rateP95Seconds", Value: show.Seconds(j.RateP95)}, command.Pair{Key: "memoryScale", Value: j.MemoryScale},
+			command.Pair{Key: "rateP95Seconds", Value: show.Seconds(j.RateP95)},
+			command.Pair{Key: "measuring", Value: j.Measuring}, command.Pair{Key: "memoryScale", Value: j.MemoryScale},
 			command.Pair{Key: "prepareSeconds", Value: show.Seconds(j.Prepare)}, command.Pair{Key: "prepareSeen", Value: j.PrepareSeen},
 			command.Pair{Key: "hints", Value: append([]string{}, j.Hints...)})
 		r = append(r, standingRecord(j)...)
@@ -330,9 +331,11 @@ func showJob(a *session.Session, j *pb.Job) error {
 		if j.Started == nil {
 			lines = append(lines, [2]string{"may start", show.Between(a, j.StartEarly, j.StartLate)})
 		}
-		lines = append(lines, [2]string{"may finish", show.Between(a, j.FinishEarly, j.FinishLate)})
+		lines = append(lines, [2]string{"may finish", mayFinish(a, j)})
 	}
-	if j.RateP50 != nil {
+	if j.Measuring {
+		lines = append(lines, [2]string{"one unit", "not known yet: measured by its first piece"})
+	} else if j.RateP50 != nil {
 		lines = append(lines, [2]string{"one unit", fmt.Sprintf("%s, 95%% within %s", command.Short(j.RateP50.AsDuration()),
 			command.Short(j.RateP95.AsDuration()))})
 	}
@@ -351,6 +354,14 @@ func showJob(a *session.Session, j *pb.Job) error {
 		fmt.Fprintf(a.Out, "and %d older subjobs\n", j.HistoryDropped)
 	}
 	return nil
+}
+
+// mayFinish is when a job may finish, for people.
+func mayFinish(a *session.Session, j *pb.Job) string {
+	if j.GetMeasuring() {
+		return "not known yet: measuring"
+	}
+	return show.Between(a, j.GetFinishEarly(), j.GetFinishLate())
 }
 
 // startText says what a start of a job is planned with; nothing where that is nothing.

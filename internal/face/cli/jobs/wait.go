@@ -52,8 +52,17 @@ a terminal, else in a line now and then. A daemon that is restarted is waited fo
 	return a.Output(c)
 }
 
-// Wait asks until all jobs are over or the time is.
+// Wait asks until all jobs are over or the time is, and shows how they stand then.
 func Wait(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, names []string, w Waiting) error {
+	jobs, err := Await(ctx, a, c, names, w)
+	if err != nil {
+		return err
+	}
+	return waited(a, jobs, time.Duration(w.Timeout))
+}
+
+// Await asks until all jobs are over or the time is, and returns them as they are then.
+func Await(ctx context.Context, a *session.Session, c session.Client, names []string, w Waiting) ([]*pb.Job, error) {
 	start, timeout := time.Now(), time.Duration(w.Timeout)
 	m := Meter(a, w.Quiet)
 	defer m.End()
@@ -71,20 +80,20 @@ func Wait(ctx context.Context, a *session.Session, c sluicev1alpha1connect.Sluic
 		over := timeout > 0 && time.Since(start) >= timeout
 		switch {
 		case ctx.Err() != nil:
-			return &command.Failure{Code: command.ExitFailed,
+			return jobs, &command.Failure{Code: command.ExitFailed,
 				Err: fmt.Errorf("interrupted; what was submitted goes on: `sluice wait %s` waits again", strings.Join(names, " "))}
 		case err != nil && over && away.Heard:
-			return waited(a, jobs, timeout)
+			return jobs, nil
 		case err != nil:
 			if !away.Again(ctx, err) {
-				return err
+				return jobs, err
 			}
 			continue
 		}
 		away.Answered()
 		if jobs = resp.Jobs; resp.Done || over {
 			m.End()
-			return waited(a, jobs, timeout)
+			return jobs, nil
 		}
 		m.show(jobs)
 	}

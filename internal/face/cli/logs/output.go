@@ -21,7 +21,7 @@ import (
 // OutputCmd is the command output.
 func OutputCmd(a *session.Session) *cobra.Command {
 	var cat, raw bool
-	var subjob string
+	var subjob, file string
 	c := &cobra.Command{
 		Use: "output JOB", Short: "List or print a job's committed output",
 		Long: `List the output folders of the committed subjobs in order of progress, or, with --cat,
@@ -31,11 +31,15 @@ each range once. A range in which nothing was written has no folder: it is liste
 folder for each member that wrote something, listed in the order of $SLUICE_MEMBER; --subjob
 takes one of them. Where the store has lost one the others are listed, and it is marked LOST;
 --cat prints nothing then unless --subjob names another. A terminal is shown control characters, not sent them; --raw sends them.`,
-		Example: "  sluice output count-words\n  sluice output count-words --cat > words.txt",
-		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.CompleteJobs(),
+		Example: "  sluice output count-words\n  sluice output count-words --cat > words.txt\n  sluice output array-1 --cat " +
+			"--file 'slurm-*_7.out'",
+		Args: cobra.ExactArgs(1), ValidArgsFunction: a.CompleteJobs(),
 		RunE: a.Calling(func(ctx context.Context, c session.Client, args []string) error {
 			if cat {
-				return printFiles(ctx, a, c, args[0], subjob, raw)
+				return printFiles(ctx, a, c, &pb.ReadOutputRequest{Name: args[0], Subjob: subjob, File: file}, raw)
+			}
+			if file != "" {
+				return command.Usage("--file says which files are printed: give --cat too")
 			}
 			resp, err := c.ListOutputs(ctx, connect.NewRequest(&pb.ListOutputsRequest{Name: args[0]}))
 			if err != nil {
@@ -52,6 +56,7 @@ takes one of them. Where the store has lost one the others are listed, and it is
 	}
 	c.Flags().BoolVar(&cat, "cat", false, "print the files one after another")
 	c.Flags().StringVar(&subjob, "subjob", "", "only this subjob's")
+	c.Flags().StringVar(&file, "file", "", "with --cat: only files of this path below their folder, or pattern, such as 'logs/*.txt'")
 	c.Flags().BoolVar(&raw, "raw", false, "with --cat: send control characters to a terminal too, as they were written")
 	return a.Output(c)
 }
@@ -70,9 +75,10 @@ func missing(list []*pb.Output) error {
 	return errkind.Errorf(errkind.Corrupt, "%d of %d outputs can't be had; the first: %s", n, len(list), why)
 }
 
-func printFiles(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, name, subjob string, raw bool) error {
+func printFiles(ctx context.Context, a *session.Session, c sluicev1alpha1connect.SluiceServiceClient, what *pb.ReadOutputRequest,
+	raw bool) error {
 	to := a.Text(raw)
-	stream, err := c.ReadOutput(ctx, connect.NewRequest(&pb.ReadOutputRequest{Name: name, Subjob: subjob}))
+	stream, err := c.ReadOutput(ctx, connect.NewRequest(what))
 	if err != nil {
 		return a.Explain(err)
 	}

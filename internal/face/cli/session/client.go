@@ -60,6 +60,18 @@ func (a *Session) People() (pb.UserServiceClient, error) {
 	return pb.NewUserServiceClient(a.http, base, a.calls()...), nil
 }
 
+// Providers connects to the daemon that --server names, for what is asked of those that lend it machines.
+func (a *Session) Providers() (pb.ProviderServiceClient, error) {
+	if a.Clustered() {
+		return nil, command.Usage("in a Kubernetes cluster nobody lends machines to an operator")
+	}
+	base, err := a.dial()
+	if err != nil {
+		return nil, err
+	}
+	return pb.NewProviderServiceClient(a.http, base, a.calls()...), nil
+}
+
 // Server is the daemon's address, as --server names it.
 func (a *Session) Server() string { return a.server }
 

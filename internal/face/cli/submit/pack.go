@@ -34,14 +34,16 @@ const (
 // refuses a key that others may read, zip a file of 1970, and make goes by what is newer. A directory in which no file was
 // touched always has the same digest.
 type packer struct {
-	dir      string
-	tar      *tar.Writer
-	packed   *bytes.Buffer
-	limit    int
-	read     int64
-	entries  int
-	largest  []entry
-	warnings []string
+	dir    string
+	beside along
+	tar    *tar.Writer
+	packed *bytes.Buffer
+	limit  int
+	read   int64
+	// entries are files and directories.
+	entries, files int
+	largest        []entry
+	warnings       []string
 }
 
 type entry struct {
@@ -49,48 +51,124 @@ type entry struct {
 	size int64
 }
 
+// along is what goes along with a job beside its directory, and what of that does not.
+type along struct {
+	// extra files are in the place of the directory's own of their names.
+	extra []extraFile
+	// without are absolute paths that stay behind, with all below them.
+	without []string
+}
+
+// extraFile is a file that a command makes for its job.
+type extraFile struct {
+	name string
+	data []byte
+}
+
+// parcel is a packed work directory.
+type parcel struct {
+	data []byte
+	// files are how many it holds, and size what they have in bytes.
+	files int
+	size  int64
+	// warnings name what was left out.
+	warnings []string
+}
+
 // errTooLarge ends packing; the message is made where all is known.
 var errTooLarge = errors.New("too large")
 
-// pack reads dir. git says whether .git goes along; limit is the largest result in bytes. Warnings name what was left
-// out.
-func pack(dir string, git bool, limit int) (data []byte, warnings []string, err error) {
+// pack reads dir, which may be empty for none. git says whether .git goes along; limit is the largest result in bytes.
+func pack(dir string, beside along, git bool, limit int) (parcel, error) {
 	info, err := os.Stat(dir)
-	if err != nil {
-		return nil, nil, fmt.Errorf("workdir: %w", err)
-	}
-	if !info.IsDir() {
-		return nil, nil, fmt.Errorf("workdir: %s is no directory", dir)
+	switch {
+	case dir == "":
+	case err != nil:
+		return parcel{}, fmt.Errorf("workdir: %w", err)
+	case !info.IsDir():
+		return parcel{}, fmt.Errorf("workdir: %s is no directory", dir)
 	}
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	p := &packer{dir: dir, tar: tar.NewWriter(z), packed: &b, limit: limit}
-	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		name, err := filepath.Rel(dir, file)
-		if err != nil || name == "." {
-			return err
-		}
-		if d.Name() == ".git" && !git {
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		return p.add(file, filepath.ToSlash(name), d)
-	})
+	p := &packer{dir: dir, beside: beside, tar: tar.NewWriter(z), packed: &b, limit: limit}
+	if err = p.put(); err == nil && dir != "" {
+		err = p.walk(git)
+	}
 	if err == nil {
 		err = errors.Join(p.tar.Close(), z.Close())
 	}
 	switch {
 	case errors.Is(err, errTooLarge) || err == nil && b.Len() > limit:
-		return nil, nil, p.tooLarge()
+		return parcel{}, p.tooLarge()
 	case err != nil:
-		return nil, nil, fmt.Errorf("packing the work directory %s: %w", dir, err)
+		return parcel{}, fmt.Errorf("packing the work directory %s: %w", dir, err)
 	}
-	return b.Bytes(), p.warnings, nil
+	return parcel{data: b.Bytes(), files: p.files, size: p.read, warnings: p.warnings}, nil
+}
+
+// put writes extra files, and the directories that they lie in.
+func (p *packer) put() error {
+	made := map[string]bool{}
+	for _, e := range p.beside.extra {
+		for at := strings.IndexByte(e.name, '/'); at >= 0; {
+			dir := e.name[:at+1]
+			if !made[dir] {
+				made[dir] = true
+				p.entries++
+				if err := p.tar.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: dir, Mode: 0o755, Format: tar.FormatPAX}); err != nil {
+					return err
+				}
+			}
+			next := strings.IndexByte(e.name[at+1:], '/')
+			if next < 0 {
+				break
+			}
+			at += 1 + next
+		}
+		head := tar.Header{Typeflag: tar.TypeReg, Name: e.name, Size: int64(len(e.data)), Mode: 0o644, Format: tar.FormatPAX}
+		p.entries++
+		p.note(entry{head.Name, head.Size})
+		if err := p.tar.WriteHeader(&head); err != nil {
+			return err
+		}
+		if _, err := p.tar.Write(e.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walk writes what is in the directory, but for what stays behind and what is in the place of an extra file.
+func (p *packer) walk(git bool) error {
+	whole, err := filepath.Abs(p.dir)
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(p.dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(p.dir, file)
+		if err != nil || name == "." {
+			return err
+		}
+		if slices.Contains(p.beside.without, filepath.Join(whole, name)) || d.Name() == ".git" && !git {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		for _, e := range p.beside.extra {
+			slashed := filepath.ToSlash(name)
+			if slashed == e.name && d.IsDir() {
+				return fs.SkipDir
+			}
+			if slashed == e.name || strings.HasPrefix(e.name, slashed+"/") { // that one, or the directory that it lies in, is there already
+				return nil
+			}
+		}
+		return p.add(file, filepath.ToSlash(name), d)
+	})
 }
 
 func (p *packer) tooLarge() error {
@@ -155,7 +233,7 @@ func (p *packer) file(file string, head *tar.Header) error {
 	head.Typeflag, head.Size, head.Mode, head.ModTime = tar.TypeReg, info.Size(), int64(info.Mode().Perm()),
 		info.ModTime().Truncate(time.Second)
 	p.note(entry{head.Name, head.Size})
-	if p.read += head.Size; p.read > maxUnpacked {
+	if p.read > maxUnpacked {
 		return errTooLarge
 	}
 	if err := p.tar.WriteHeader(head); err != nil {
@@ -167,8 +245,10 @@ func (p *packer) file(file string, head *tar.Header) error {
 	return nil
 }
 
-// note remembers the largest files, for a message.
+// note counts a file, and remembers the largest for a message.
 func (p *packer) note(e entry) {
+	p.files++
+	p.read += e.size
 	p.largest = append(p.largest, e)
 	slices.SortStableFunc(p.largest, func(a, b entry) int { return cmp.Compare(b.size, a.size) })
 	p.largest = p.largest[:min(len(p.largest), 3)]

@@ -1,9 +1,6 @@
 package submit
 
 import (
-	"crypto/rand"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -21,17 +18,14 @@ import (
 	"sluice.dev/sluice/internal/face/cli/session"
 )
 
-// runFlag is a flag of `sluice run` that gives a key of the job file; its help is the key's.
-type runFlag struct {
-	flag, path string
-	// text: the value is text, not YAML.
-	text bool
-}
+// arrayFlag gives an index list, of which more follows than its own key.
+const arrayFlag = "array"
 
 func runFlags() []runFlag {
 	return []runFlag{
 		{flag: "items", path: "spec.items.total"}, {flag: "per-item", path: "spec.items.perItem"}, {flag: "grid", path: "spec.items.grid"},
 		{flag: "parallel", path: "spec.items.parallelism"},
+		{flag: arrayFlag, path: "spec.adapter.array.indices", text: true},
 		{flag: "steps", path: "spec.steps.total"}, {flag: "per-step", path: "spec.steps.perStep"},
 		{flag: "every", path: "spec.steps.every"},
 		{flag: "restore", path: "spec.steps.restore"}, {flag: "checkpoint", path: "spec.steps.checkpoint"},
@@ -55,8 +49,12 @@ func RunCmd(a *session.Session) *cobra.Command {
 		Long: `Run a command as a job and wait until it is over. The flags become a job file, which
 is read and checked as one; --print shows it and submits nothing.
 
-Give one kind of work: --items (independent units), --steps (a chain of checkpoints) or
---rigid (not divisible). The command finds its part in $SLUICE_FROM and $SLUICE_TO.
+Give one kind of work: --items (independent units), --array (tasks), --steps (a chain of
+checkpoints) or --rigid (not divisible). The command finds its part in $SLUICE_FROM and
+$SLUICE_TO. With --array it is run once for each index instead, as sbatch --array does, and
+finds its own in $SLURM_ARRAY_TASK_ID; a task that fails does not keep the others, and makes
+the exit code 1.
+What a unit takes (--per-item, --per-step) may be left out: a first piece is measured.
 
 No directory goes along unless --dir names one: the command starts in an empty
 directory, and finds only what is installed on the daemon's machine. With --dir . the
@@ -66,6 +64,7 @@ An interrupt ends the waiting and not the job.`,
 		Example: `  sluice run --items 1000 --per-item 20ms --mem 1Gi -- sh -c 'echo from $SLUICE_FROM to $SLUICE_TO'
   sluice run --items 1000 --per-item 20ms --mem 1Gi --parallel 4 --dir . -- ./count.sh
   sluice run --steps 4000 --per-step 5ms --every 100 --mem 1Gi --dir . -- python3 train.py
+  sluice run --array 0-199%20 --per-item 5m --mem 8Gi --dir . -- sh -c 'python3 fold.py --seed $SLURM_ARRAY_TASK_ID'
   sluice run --rigid --walltime 40m --mem 8Gi --detach -- sort.sh
   sluice run --items 10 --per-item 1s --mem 1Gi --set theta=0.05 --print -- ./work > job.yaml`,
 		Args: cobra.ArbitraryArgs,
@@ -93,6 +92,9 @@ An interrupt ends the waiting and not the job.`,
 				return err
 			}
 			if err := jobs.Wait(cmd.Context(), a, c, []string{s.name}, w); err != nil {
+				return err
+			}
+			if err := judge(cmd.Context(), c, list); err != nil {
 				return err
 			}
 			if terminal.Is(a.RawErr) && !w.Quiet {
@@ -130,124 +132,44 @@ func composeRun(given map[string]string, rigid bool, env, sets, argv []string) (
 		return submission{}, command.Usage("the command %s lies in a directory, and none goes along: give --dir . to copy the current "+
 			"one, or the whole path", argv[0])
 	}
-	var list []strict.Set
-	quoted := func(v any) string {
-		data, _ := json.Marshal(v) // strings and lists of them
-		return string(data)
-	}
-	add := func(path, value string) { list = append(list, strict.Set{Path: path, Value: value}) }
-	add("apiVersion", config.APIVersion)
-	add("kind", config.JobKind)
-	if given["name"] == "" {
-		add("metadata.name", runName(argv[0]))
-	}
+	q := asked{verb: "run", flags: runFlags(), given: given, env: env, sets: sets, argv: argv}
 	if rigid {
-		add("spec.rigid", "{}")
+		q.own = append(q.own, strict.Set{Path: "spec.rigid", Value: "{}"})
 	}
-	for _, r := range runFlags() {
-		v, ok := given[r.flag]
-		switch {
-		case !ok:
-		case r.text:
-			add(r.path, quoted(v))
-		default:
-			add(r.path, v)
+	if text, ok := given[arrayFlag]; ok {
+		values, err := arrayTasks(text)
+		if err != nil {
+			return submission{}, err
 		}
+		q.own = append(q.own, values...)
 	}
-	add("spec.command", quoted(argv))
-	variables := map[string]string{}
-	for _, e := range env {
-		k, v, ok := strings.Cut(e, "=")
-		if !ok {
-			return submission{}, command.Usage("--env %s: want KEY=VALUE", e)
-		}
-		variables[k] = v
-	}
-	if len(variables) > 0 {
-		add("spec.env", quoted(variables))
-	}
-	for _, s := range sets {
-		k, v, ok := strings.Cut(s, "=")
-		if !ok {
-			return submission{}, command.Usage("--set %s: want KEY=VALUE, such as theta=0.05", s)
-		}
-		add("spec."+k, v)
-	}
-	if err := missing(given, rigid); err != nil {
+	var err error
+	if q.need, err = need(given, rigid); err != nil {
 		return submission{}, err
 	}
-	spec, workdir, err := config.Compose(list)
-	if err != nil {
-		return submission{}, asFlags(err)
-	}
-	return submissionOf("run", ".", config.Job{Spec: spec, Workdir: workdir})
+	return q.compose()
 }
 
-// missing names the flags that others need.
-func missing(given map[string]string, rigid bool) error {
+// need are the flags that others need.
+func need(given map[string]string, rigid bool) ([]string, error) {
 	kinds, want := 0, []string{"mem"}
-	for kind, needs := range map[string][]string{"items": {"per-item"}, "steps": {"per-step", "every"}} {
+	for kind, needs := range map[string][]string{"items": nil, arrayFlag: nil, "steps": {"every"}} {
 		if _, ok := given[kind]; ok {
 			kinds++
 			want = append(needs, want...)
 		}
 	}
+	_, items := given["items"]
+	if _, tasks := given[arrayFlag]; tasks && items {
+		return nil, command.Usage("--array says how many items there are: leave --items out")
+	}
 	if _, ok := given["walltime"]; ok || rigid {
 		kinds++
 	}
 	if kinds == 0 {
-		return command.Usage("what the work is is not said: give --items N, --steps N or --rigid")
+		return nil, command.Usage("what the work is is not said: give --items N, --array LIST, --steps N or --rigid")
 	}
-	var errs []error
-	for _, r := range runFlags() {
-		for _, flag := range want {
-			if _, ok := given[flag]; r.flag == flag && !ok {
-				_, example := config.Describe(r.path)
-				errs = append(errs, fmt.Errorf("--%s is missing; give for example --%s %s", flag, flag, example))
-			}
-		}
-	}
-	if len(errs) > 0 {
-		return &command.Failure{Code: command.ExitUsage, Err: errors.Join(errs...)}
-	}
-	return nil
-}
-
-// asFlags says what is wrong with a composed job in terms of the flags.
-func asFlags(err error) error {
-	var found *strict.Problems
-	if !errors.As(err, &found) {
-		return err
-	}
-	var errs []error
-	for _, p := range found.List {
-		at := p.Path
-		for _, r := range runFlags() {
-			if r.path == at {
-				at = "--" + r.flag
-			}
-		}
-		errs = append(errs, fmt.Errorf("%s: %s", at, p.Text))
-	}
-	return &command.Failure{Code: command.ExitUsage, Err: &errkind.Error{Kind: errkind.Invalid, Err: errors.Join(errs...)}}
-}
-
-// runName is a name for a job that has none: that of its command with a random end.
-func runName(command string) string {
-	base := strings.ToLower(filepath.Base(command))
-	base = strings.TrimSuffix(base, filepath.Ext(base))
-	base = strings.Trim(strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '-'
-	}, base), "-")
-	if len(base) > 40 {
-		base = strings.Trim(base[:40], "-")
-	}
-	var b [3]byte
-	_, _ = rand.Read(b[:]) // never fails (package crypto/rand)
-	return strings.TrimPrefix(base+"-"+hex.EncodeToString(b[:]), "-")
+	return want, nil
 }
 
 // InitCmd is the command init.

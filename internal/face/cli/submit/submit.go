@@ -18,6 +18,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/sbatch"
 	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/face/cli/jobs"
 	"sluice.dev/sluice/internal/face/cli/session"
@@ -29,9 +30,10 @@ func SubmitCmd(a *session.Session) *cobra.Command {
 	var dry, wait, git, replace bool
 	var w jobs.Waiting
 	var id string
+	var how scripting
 	c := &cobra.Command{
-		Use: "submit FILE...", Aliases: []string{"sbatch"}, Short: "Submit job files",
-		Long: `Submit the jobs of one or several job files (YAML or JSON; - is stdin).
+		Use: "submit FILE... [-- ARG...]", Aliases: []string{"sbatch"}, Short: "Submit job files and batch scripts",
+		Long: `Submit the jobs of one or several job files (YAML or JSON; - is stdin), or batch scripts.
 
 All files are read first; if one has a mistake, nothing is submitted and every
 mistake is listed with its place. The directory that workdir names, relative to the
@@ -41,14 +43,25 @@ inside. .git is left out unless asked for. At most 64 MiB packed.
 Submitting the same file again is safe: the same name with the same content is the
 same job, also when it is over. With --replace a job that is over makes way: its output,
 checkpoints and logs are removed, and this one starts from the beginning. One that is
-not over has to be cancelled first. To go on with what is committed, see "sluice requeue".`,
+not over has to be cancelled first. To go on with what is committed, see "sluice requeue".
+
+A file that begins with #! is a batch script, as for sbatch. Its #SBATCH lines are read:
+--array, --time, --mem, --gres, --gpus, --job-name, --output, --error, --signal, --requeue.
+What is not understood is listed with its line, and refused unless --ignore-unknown is
+given. The current directory goes along; what stands behind -- is the script's. With --wait
+the exit code is 1 if a task has failed. docs/programs.md has the rest.`,
 		Example: `  sluice submit count.yml
   sluice submit *.yml --wait
   generate | sluice submit -f -
   sluice submit --replace count.yml       # again from the start, in place of one that is over
-  sluice submit --dry-run count.yml       # what would happen, when, and why`,
+  sluice submit --dry-run count.yml       # what would happen, when, and why
+  sluice submit fold.sh --wait            # a script with #SBATCH --array=0-199%20
+  sluice submit --dry-run --sbatch "--array=0-3 --mem=8G" fold.sh -- --fast`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			list, err := read(a, append(files, args...))
+			if at := cmd.ArgsLenAtDash(); at >= 0 {
+				args, how.args = args[:at], args[at:]
+			}
+			list, err := read(a, append(files, args...), &how)
 			if err != nil {
 				return err
 			}
@@ -69,7 +82,10 @@ not over has to be cancelled first. To go on with what is committed, see "sluice
 			if err != nil || !wait {
 				return err
 			}
-			return jobs.Wait(cmd.Context(), a, c, names, w)
+			if err = jobs.Wait(cmd.Context(), a, c, names, w); err != nil {
+				return err
+			}
+			return judge(cmd.Context(), c, list)
 		},
 	}
 	c.Flags().StringArrayVarP(&files, "file", "f", nil, "a job file; - is stdin")
@@ -78,22 +94,36 @@ not over has to be cancelled first. To go on with what is committed, see "sluice
 	w.Flags(c, "with --wait: ")
 	c.Flags().BoolVar(&replace, "replace", false, "in place of a job of that name that is over; its output is removed")
 	c.Flags().BoolVar(&git, "with-git", false, "take .git along with the work directory")
+	c.Flags().StringVar(&how.options, "sbatch", "",
+		"options of sbatch that count before those of scripts, such as \"--array=0-9 --time=30\"")
+	c.Flags().BoolVar(&how.ignore, "ignore-unknown", false, "leave out what is not understood in scripts, and say so")
+	c.Flags().BoolVar(&how.stay, "no-workdir", false, "no directory goes along with scripts")
 	c.Flags().StringVar(&id, "request-id", "", "an id for this call, so that a script may repeat it safely")
 	return a.Output(c)
 }
 
 // read reads and checks all files before anything is sent.
-func read(a *session.Session, files []string) ([]submission, error) {
+func read(a *session.Session, files []string, how *scripting) ([]submission, error) {
 	if len(files) == 0 {
 		return nil, command.Usage("no job file is given: name one, or - for stdin")
 	}
 	var list []submission
+	scripts := 0
 	var wrong []error
 	seen := map[string]string{}
 	for _, file := range files {
 		data, base, err := open(a, file)
 		if err != nil {
 			wrong = append(wrong, err)
+			continue
+		}
+		if sbatch.Is(data) {
+			scripts++
+			if s, refused := how.compose(a, file, data); refused != nil {
+				wrong = append(wrong, refused)
+			} else {
+				list = append(list, s)
+			}
 			continue
 		}
 		jobs, err := config.ParseJobs(file, data)
@@ -113,6 +143,9 @@ func read(a *session.Session, files []string) ([]submission, error) {
 			}
 			list = append(list, s)
 		}
+	}
+	if len(how.args) > 0 && (scripts != 1 || len(files) != 1) {
+		wrong = append(wrong, errors.New("what stands behind -- is for one batch script; name one, and nothing else"))
 	}
 	if err := errors.Join(wrong...); err != nil {
 		return nil, &command.Failure{Code: command.ExitUsage, Err: err}
@@ -150,19 +183,11 @@ func submit(ctx context.Context, a *session.Session, c sluicev1alpha1connect.Slu
 	[]string, error) {
 	var names []string
 	receipts := make([]*pb.Receipt, 0, len(list))
-	packed := map[string][]byte{}
+	packed := map[string]parcel{}
 	for _, s := range list {
-		workdir, known := packed[s.dir]
-		if s.dir != "" && !known {
-			var warnings []string
-			var err error
-			if workdir, warnings, err = pack(s.dir, how.git, maxPacked); err != nil {
-				return nil, fmt.Errorf("%s: %w", s.file, err)
-			}
-			for _, w := range warnings {
-				fmt.Fprintf(a.Err, "sluice: %s: %s\n", s.dir, w)
-			}
-			packed[s.dir] = workdir
+		workdir, err := s.pack(a, how.git, packed)
+		if err != nil {
+			return nil, err
 		}
 		call := how.id
 		if call == "" {
@@ -247,6 +272,9 @@ func dryRun(ctx context.Context, a *session.Session, c sluicev1alpha1connect.Slu
 	var all []*pb.Explanation
 	var wrong []error
 	for _, s := range list {
+		if s.script && (a.Format == "table" || a.Format == "wide") {
+			fmt.Fprintf(a.Out, "%s\n", s.text)
+		}
 		if s.dir != "" {
 			if info, err := os.Stat(s.dir); err != nil || !info.IsDir() {
 				return command.Usage("%s: job %s: workdir %s is no directory", s.file, s.name, s.dir)

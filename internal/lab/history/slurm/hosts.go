@@ -9,8 +9,8 @@ import (
 // mostHosts bounds what one list of nodes may stand for.
 const mostHosts = 1 << 16
 
-// expand gives the nodes of a list such as "n[1-3,07],m5" or "rack[1-2]n[01-16]". ok is false for what is no such list.
-func expand(list []byte) (hosts []string, ok bool) {
+// Hosts gives the nodes of a list such as "n[1-3,07],m5" or "rack[1-2]n[01-16]". ok is false for what is no such list.
+func Hosts(list []byte) (hosts []string, ok bool) {
 	depth, from := 0, 0
 	for i := 0; i <= len(list); i++ {
 		switch {
@@ -71,7 +71,7 @@ func (f *file) nodes(list []byte) (numbers []int32, ok bool) {
 	if known, has := f.hosts[string(list)]; has {
 		return known, known != nil
 	}
-	names, ok := expand(list)
+	names, ok := Hosts(list)
 	for _, name := range names {
 		if ok {
 			numbers = append(numbers, f.book.Node([]byte(name)))

@@ -39,7 +39,7 @@ func (t *nodeTable) line(text []byte, at history.At) {
 	if len(list) == 0 || string(list) == "N/A" { // a partition without nodes
 		return
 	}
-	names, ok := expand(list)
+	names, ok := Hosts(list)
 	if !ok || t.delimiter == 0 && list[len(list)-1] == '+' {
 		t.book.Odd(badTable, leftOut, at)
 		return
@@ -164,7 +164,7 @@ func (r *records) done() {
 
 // node reads what scontrol says of a node.
 func (r *records) node() {
-	names, ok := expand([]byte(r.keys["NodeName"]))
+	names, ok := Hosts([]byte(r.keys["NodeName"]))
 	text, told := r.keys["Gres"]
 	gpus, hasShares, ok2 := gres([]byte(text))
 	if !ok || !ok2 {
@@ -211,7 +211,7 @@ func (r *records) reservation() {
 		}
 	}
 	row := history.AwayRow{Away: history.Away{From: from, To: to, Why: history.Reserved}}
-	switch names, ok := expand([]byte(list)); {
+	switch names, ok := Hosts([]byte(list)); {
 	case list == "ALL":
 		row.All = true
 	case list == "(null)" || list == "": // of licences alone
@@ -245,7 +245,7 @@ func (e *events) line(text []byte, at history.At) {
 	}
 	from, ok := e.clock.instant(e.field(colTimeStart))
 	to, ok2 := e.clock.instant(e.field(colTimeEnd))
-	names, ok3 := expand(list)
+	names, ok3 := Hosts(list)
 	if more != 0 || !ok || !ok2 || !ok3 || from == quantity.Never || to < from {
 		e.book.Odd(badTable, leftOut, at)
 		return

@@ -125,7 +125,7 @@ func TestHosts(t *testing.T) {
 		"n1]": "", "n[3-1]": "",
 		"n[a]": "", "": "", ",": "", "a b": "", "n[[1]]": "", "n[1-99999999]": "", "n[0-60000],m[0-60000]": "",
 	} {
-		got, ok := expand([]byte(list))
+		got, ok := Hosts([]byte(list))
 		if !ok {
 			got = nil
 		}

@@ -213,7 +213,7 @@ func (k Known) metricNames() []string {
 	var out []string
 	for _, m := range slices.Concat(measure.Table(), measure.NegotiationTable(), measure.LeftoverTable(), measure.FlowTable(),
 		measure.SurvivalTable(),
-		measure.VisitsTable()) {
+		measure.VisitsTable(), measure.LentTable()) {
 		out = append(out, m.Name)
 	}
 	for _, group := range k.Groups {

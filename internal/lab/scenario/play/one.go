@@ -84,9 +84,10 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	var market measure.Negotiation
 	var survival measure.Survival
 	var visits measure.Visits
+	var lent measure.Lent
 	var strains []status.Strain
 	var reclaims []status.ReclaimStep
-	at, over, err := play(ctx, stage{s, m, r.Seeds[seed], w, from, observers, progress, &market, &survival, &visits, &strains,
+	at, over, err := play(ctx, stage{s, m, r.Seeds[seed], w, from, observers, progress, &market, &survival, &visits, &lent, &strains,
 		&reclaims})
 	if err != nil {
 		return nil, err
@@ -113,6 +114,9 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	}
 	if s.Guests != nil {
 		visits.Set(&out.Metrics)
+	}
+	if s.Pools != nil {
+		lent.Set(&out.Metrics)
 	}
 	if market.Waits > 0 {
 		out.Metrics.Set(measure.WaitCoverage, 1-float64(market.Sooner+market.Later)/float64(market.Waits))

@@ -11,12 +11,16 @@ import (
 	"sluice.dev/sluice/internal/lab/cluster"
 	"sluice.dev/sluice/internal/lab/planner"
 	"sluice.dev/sluice/internal/lab/scenario"
-	"sluice.dev/sluice/internal/lab/sim"
+	"sluice.dev/sluice/internal/lab/sim/rigid"
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
 // playable says why a mechanism can't play s, if so. Planners place rigid blocks on slices that are always there, whosever they are.
 func playable(s *scenario.Scenario, m *Mechanism) error {
+	if s.Pools != nil && (m.Policy == nil || m.Flow != nil) {
+		return fmt.Errorf("mechanism %s: it knows nothing of machines that come and go, and scenario %s has pools; run sja or jasda",
+			m.Name, s.Name)
+	}
 	if m.Planner == nil && m.Filler == nil {
 		return nil
 	}
@@ -60,7 +64,7 @@ func playPlanner(ctx context.Context, on stage) (quantity.Instant, bool, error) 
 		source = charged{on.from, &s.Settings}
 	}
 	tasks := &tasks{judge{classes: on.world.classes}, s.Settings.StopAll, s.Queues}
-	world, err := sim.NewRigid(sim.RigidOptions{
+	world, err := rigid.New(rigid.Options{
 		Actor: cluster.New(on.world.machines, p), Machines: on.world.machines,
 		Source: source, Task: tasks.task, Observer: on.to, Progress: on.progress,
 	})

@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/core/zone"
+	"sluice.dev/sluice/internal/lab/lender"
 	"sluice.dev/sluice/internal/lab/scenario"
 	"sluice.dev/sluice/internal/lab/sim"
 	"sluice.dev/sluice/internal/lab/workload"
@@ -54,6 +55,7 @@ func playProtocol(ctx context.Context, on stage) (quantity.Instant, bool, error)
 		},
 		Seed: on.seed, Network: links(s.Model.Network), Faults: faultsOf(s), Memory: hosts(s, on.mechanism),
 		Guests: s.Guests.After(epoch, on.visits), Rebuild: actors.rebuild,
+		Lenders: s.Pools.After(epoch, on.lent), Pilot: actors.pilot,
 		Observer: &earlier{to: on.to},
 		Progress: func(now quantity.Instant, live int) { on.progress(now.Add(-epoch), live) },
 	}
@@ -81,6 +83,7 @@ func playProtocol(ctx context.Context, on stage) (quantity.Instant, bool, error)
 	at := world.Now().Add(-epoch)
 	*on.market = world.Negotiation()
 	*on.survival = world.Survival()
+	world.FinishPilots()
 	for i := range o.Nodes {
 		*on.strains = append(*on.strains, o.Nodes[i].Actor.Strain(world.Now()))
 		for _, r := range o.Nodes[i].Actor.Reclaims(world.Now()).Steps {
@@ -236,7 +239,7 @@ func (a actorsOf) zone(id job.ZoneID) zone.Config {
 }
 
 func (a actorsOf) node(id job.NodeID) node.Config {
-	number := slices.IndexFunc(a.s.Nodes, func(n scenario.Node) bool { return n.ID == id })
+	number := max(0, slices.IndexFunc(a.s.Nodes, func(n scenario.Node) bool { return n.ID == id }))
 	c := node.Config{
 		ID: id, Number: number, Zone: a.s.ZoneOf(number), Horizon: a.s.Settings.Horizon, MaxReservations: len(a.s.Reservations) + 1024,
 		GrantTTL: a.grantTTL(), Search: a.search, Gates: a.s.GateNames(),
@@ -254,6 +257,13 @@ func (a actorsOf) node(id job.NodeID) node.Config {
 		c.Refresh = 5 * time.Second
 	}
 	return c
+}
+
+// pilot is the node of a pilot, as its daemon is configured.
+func (a actorsOf) pilot(id job.NodeID, number int, p *lender.Pool) actor.Node {
+	c := a.node(id)
+	c.Number, c.Zone, c.HandOver, c.TruncateGrace = number, a.s.ZoneName(0), p.HandOver, lender.Grace-p.HandOver
+	return node.New(c)
 }
 
 // rebuild makes an actor anew, as configured at the start.

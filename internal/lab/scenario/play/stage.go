@@ -32,6 +32,8 @@ type stage struct {
 	survival *measure.Survival
 	// visits is what became of guests.
 	visits *measure.Visits
+	// lent is what became of pilots.
+	lent *measure.Lent
 	// strains are what each node tells of that itself in the end, where there are nodes of the live program.
 	strains *[]status.Strain
 	// reclaims are filled where the mechanism is the daemon's.

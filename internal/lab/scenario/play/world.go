@@ -117,7 +117,7 @@ func (w *world) survey(ctx context.Context, s *scenario.Scenario, m *Mechanism, 
 // bind finds the bounds, where the window of the figures is known before a run.
 func (w *world) bind(ctx context.Context, s *scenario.Scenario, seed uint64, data *Traces) error {
 	window := w.window(s)
-	if window.To <= window.From || w.jobs > boundJobs || len(s.Reservations) > 0 {
+	if window.To <= window.From || w.jobs > boundJobs || len(s.Reservations) > 0 || s.Pools != nil {
 		return nil
 	}
 	from, err := offer(ctx, s, seed, data)

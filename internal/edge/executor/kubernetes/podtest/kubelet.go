@@ -44,6 +44,8 @@ type Options struct {
 	Image    string
 	// Every is the time between two looks at the Pods. Default 20 ms.
 	Every time.Duration
+	// Dir is below which it keeps its Pods' folders; empty: in one of the test's. A short one leaves room for paths of sockets.
+	Dir string
 	// Ahead is how much the clock by which it reports is ahead of this machine's.
 	Ahead time.Duration
 }
@@ -67,7 +69,10 @@ func Start(t testing.TB, o Options) *Kubelet {
 	if o.Every == 0 {
 		o.Every = 20 * time.Millisecond
 	}
-	k := &Kubelet{o: o, dir: t.TempDir(), pods: map[types.UID]*running{}}
+	if o.Dir == "" {
+		o.Dir = t.TempDir()
+	}
+	k := &Kubelet{o: o, dir: o.Dir, pods: map[types.UID]*running{}}
 	t.Cleanup(func() { _ = foreign.Remove(k.dir) }) // what a program has made so that nobody may remove it, too
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -153,6 +158,7 @@ func (k *Kubelet) look(ctx context.Context, all *sync.WaitGroup) {
 		r := k.pods[p.UID]
 		if r == nil {
 			r = &running{k: k, name: p.Name, dir: filepath.Join(k.dir, string(p.UID)), ended: make(chan struct{})}
+			r.volumes = volumes{client: k.o.Client, every: k.o.Every, dir: r.dir, toEnd: r.toEnd}
 			k.pods[p.UID] = r
 			r.update(p)
 			all.Go(func() { defer close(r.ended); r.run(ctx, p) })
@@ -321,6 +327,7 @@ type running struct {
 	k         *Kubelet
 	name, dir string
 	ended     chan struct{} // closed once it has ended
+	volumes   volumes
 
 	mu sync.Mutex
 	// started is when it was taken on, deadline how long it may run from then, 0: for ever.
@@ -380,7 +387,7 @@ func (r *running) run(ctx context.Context, p *corev1.Pod) {
 	}
 	r.k.say(ctx, p, &status)
 	code := 0
-	err := r.furnish(p)
+	err := r.volumes.furnish(ctx, p)
 	for i := range p.Spec.InitContainers {
 		if err == nil {
 			code, _, err = r.contain(ctx, p, &p.Spec.InitContainers[i], func() {})
@@ -444,38 +451,6 @@ func (r *running) run(ctx context.Context, p *corev1.Pod) {
 	}
 }
 
-// value is that of a variable of a container. A Secret that is not there is waited for, as a kubelet does.
-func (r *running) value(ctx context.Context, p *corev1.Pod, e *corev1.EnvVar) (string, error) {
-	if e.ValueFrom == nil {
-		return e.Value, nil
-	}
-	ref := e.ValueFrom.SecretKeyRef
-	for {
-		s, err := r.k.o.Client.CoreV1().Secrets(p.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-		if err == nil && s.Data[ref.Key] != nil {
-			return string(s.Data[ref.Key]), nil
-		}
-		if why := r.toEnd(); why != "" {
-			return "", errors.New(why + " while it waited for a Secret")
-		}
-		select {
-		case <-time.After(r.k.o.Every):
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
-	}
-}
-
-// furnish makes the volumes.
-func (r *running) furnish(p *corev1.Pod) error {
-	for _, v := range p.Spec.Volumes {
-		if err := os.MkdirAll(filepath.Join(r.dir, v.Name), 0o755); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // toEnd says why the Pod is to end, empty: it is not.
 func (r *running) toEnd() string {
 	r.mu.Lock()
@@ -519,7 +494,7 @@ func (r *running) contain(ctx context.Context, p *corev1.Pod, c *corev1.Containe
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), mark(p.UID, r.k.dir)}
 	for _, e := range c.Env {
-		value, failed := r.value(ctx, p, &e)
+		value, failed := r.volumes.value(ctx, p, &e)
 		if failed != nil {
 			return 0, "", failed
 		}

@@ -32,6 +32,8 @@ type Options struct {
 	// Owner is the word of the jobs' owner in Store's names, on a machine that has joined the owner's cluster: Store is the owner's, who
 	// lets the machine name what its own subjobs left, and nothing else. Empty: the data directory's own (see Owner).
 	Owner string
+	// TakesNothing: the owner goes by a result that says that its subjob left nothing, which then has no name in Store.
+	TakesNothing bool
 	// Limit bounds one unpacked work directory in bytes.
 	Limit int64
 	// Now is the node's clock.

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/executor/process/faults"
+	"sluice.dev/sluice/internal/edge/executor/process/folders"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	files "sluice.dev/sluice/internal/edge/store"
@@ -23,8 +24,8 @@ const (
 )
 
 // putLogs puts the logs of a subjob that is over into the store, for its head: people ask there. There is always a tree, so that a subjob
-// without output and without words has a name too, and nobody takes it for one whose output was lost. What can't be read as a log, since
-// the program has put something else into its place, is left out.
+// with a name and without output is not taken for one whose output was lost. What can't be read as a log, since the program has put
+// something else into its place, is left out.
 func (a *Artifacts) putLogs(ctx context.Context, dir shim.Dir, l *shim.Lease, refs files.Refs) error {
 	build := a.o.Layout.In("runs", ".logs-"+l.Token.String()) // removed at the next start, if this one is cut off
 	defer func() { _ = foreign.Remove(build) }()
@@ -48,6 +49,24 @@ func (a *Artifacts) putLogs(ctx context.Context, dir shim.Dir, l *shim.Lease, re
 		err = os.WriteFile(unstoredLogs(dir), nil, 0o600)
 	}
 	return err
+}
+
+// nothing reports whether a subjob that is over has left neither output nor checkpoint nor words. A member of a gang always has a name, as
+// the gang has one result for all of its members.
+func nothing(dir shim.Dir, l *shim.Lease, res *job.Result) bool {
+	if res.Checkpoint || l.Members > 0 {
+		return false
+	}
+	if any, err := folders.Filled(dir.Output()); any || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	for _, path := range []string{dir.Stdout(), dir.Stderr()} {
+		info, err := os.Lstat(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && (!info.Mode().IsRegular() || info.Size() > 0) {
+			return false
+		}
+	}
+	return true
 }
 
 // unstoredLogs is in a run directory whose logs can't be stored.

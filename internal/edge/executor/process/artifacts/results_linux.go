@@ -21,10 +21,14 @@ func Counts(res *job.Result, l *shim.Lease) bool {
 }
 
 // Put puts output and checkpoint, if any of the result can count, into the store and names them, and a guest's logs. It may be repeated:
-// what is there is not put again.
+// what is there is not put again. Where there is nothing to put the result says so, if its head goes by that (Options.TakesNothing).
 func (a *Artifacts) Put(ctx context.Context, dir shim.Dir, l *shim.Lease, res *job.Result) error {
 	counts, logs := Counts(res, l), a.guest() && l.Job != "" // a damaged run directory names no job
 	if !counts && !logs {
+		return nil
+	}
+	if a.o.TakesNothing && logs && nothing(dir, l, res) {
+		res.LeftNothing = true
 		return nil
 	}
 	name := a.resultName(l.Job, l.Token)

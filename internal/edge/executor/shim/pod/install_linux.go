@@ -31,9 +31,34 @@ func Prepare(dir, name, sealed, key string) error {
 	return os.WriteFile(filepath.Join(dir, RunFile), plain, 0o600)
 }
 
+// Equip is `sluice-shim lend DIRECTORY TOKEN-FILE`: it puts this program, sluice, which lies beside it, and the token into the directory of
+// a pilot's Pod.
+func Equip(dir, token string) error {
+	self, err := os.Executable()
+	if err == nil {
+		err = errors.Join(itself(filepath.Join(dir, Program)),
+			program(filepath.Join(filepath.Dir(self), filepath.Base(Joiner)), filepath.Join(dir, Joiner)))
+	}
+	if err != nil {
+		return fmt.Errorf("copying the programs of its image: %w", err)
+	}
+	text, err := os.ReadFile(token)
+	if err != nil {
+		return fmt.Errorf("reading the token: %w", err)
+	}
+	to := filepath.Join(dir, TokenFile)
+	if err = os.Remove(to); err != nil && !errors.Is(err, os.ErrNotExist) { // of a run before, whose mode would stay
+		return err
+	}
+	return os.WriteFile(to, text, 0o600)
+}
+
 // itself copies this program to a path, for a container whose image lacks it.
-func itself(path string) error {
-	self, err := os.Open("/proc/self/exe")
+func itself(path string) error { return program("/proc/self/exe", path) }
+
+// program copies a program to a path.
+func program(from, path string) error {
+	self, err := os.Open(from)
 	if err != nil {
 		return err
 	}

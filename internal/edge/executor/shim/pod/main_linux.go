@@ -82,8 +82,11 @@ type process struct {
 	// signalled is when SIGTERM came; heeded is the last order that was passed to the supervisor, as text.
 	signalled time.Time
 	heeded    string
-	told      *teller
-	logs      [2]follower
+	owner     *owner
+	// cut is when the lease ends since the operator is not heard any more; 0: it is, or nobody asks.
+	cut  quantity.Instant
+	told *teller
+	logs [2]follower
 }
 
 // whole runs the subjob from fetching to storing.
@@ -91,6 +94,13 @@ func (p *process) whole() Said {
 	p.order.End = p.run.End
 	p.lease = p.makeLease()
 	p.told = newTeller(p.store, p.run.Progress, p.run.Report)
+	if p.run.Ownerless > 0 && p.run.Beat != "" {
+		p.owner = newOwner(p.run.Ownerless,
+			func(ctx context.Context) (string, error) { return readBeat(ctx, p.store, p.run.Beat) }, shim.Boottime)
+		ctx, stop := context.WithCancel(context.Background())
+		defer stop()
+		go p.owner.listen(ctx)
+	}
 	p.logs = [2]follower{{path: p.dir.Stdout(), to: os.Stdout}, {path: p.dir.Stderr(), to: os.Stderr}}
 	if err := p.furnish(); err != nil {
 		outcome := job.NodeFailed
@@ -104,6 +114,9 @@ func (p *process) whole() Said {
 	result, err := p.supervise()
 	if err != nil {
 		return p.never(job.NodeFailed, err.Error())
+	}
+	if (result.Outcome == job.Yielded || result.Outcome == job.Stopped) && result.Detail == "" && p.cut != 0 {
+		result.Detail = p.unheard()
 	}
 	return p.putAway(result)
 }
@@ -120,6 +133,7 @@ func (p *process) makeLease() shim.Lease {
 	l := shim.Lease{
 		Part: r.Part, Start: r.Start, End: r.End, Anchor: shim.AnchorAt(quantity.At(time.Now())), BootID: shim.BootID(), Grace: r.Grace,
 		Asked: r.Asked, Program: executor.Program{WarnSignal: r.WarnSignal, WarnBefore: r.WarnBefore, Command: r.Command,
+			Adapter: r.Adapter,
 			WorkDir: filepath.Join(p.dir.Work(), r.Subdir), Umask: r.Umask},
 		LogLimit: r.LogLimit, OutputLimit: r.OutputLimit,
 	}
@@ -289,6 +303,7 @@ const patience = time.Second
 // heed reads the order file and passes news to the supervisor. Failures are retried with the next tick.
 func (p *process) heed() {
 	p.read()
+	p.abandoned()
 	o := p.order
 	if !o.Stop && !p.signalled.IsZero() {
 		if time.Since(p.signalled) < min(patience, p.run.Grace/2) {
@@ -307,6 +322,32 @@ func (p *process) heed() {
 		return
 	}
 	p.heeded = said
+}
+
+// abandoned ends the subjob if its operator is not heard any more, as that would for somebody who waits: it is told at once, has until the
+// new end, and is asked to end its grace before. It is nobody's fault, hence a stop and no deadline.
+func (p *process) abandoned() bool {
+	if p.owner.silent() == 0 {
+		return false
+	}
+	now, why := p.lease.Anchor.Now(), p.unheard()
+	if p.cut == 0 {
+		p.cut = now.Add(max(p.run.Notice, p.run.Grace))
+		fmt.Fprintf(os.Stderr, "sluice-shim: %s: it yields\n", why)
+	}
+	o := &p.order
+	if p.cut < min(o.End, p.run.End) {
+		o.End, o.Cut, o.Why = p.cut, true, why
+	}
+	if !o.Stop && now >= p.cut.Add(-p.run.Grace) {
+		o.Stop, o.Why = true, why
+	}
+	return true
+}
+
+// unheard is why a subjob ends whose operator is not heard any more.
+func (p *process) unheard() string {
+	return fmt.Sprintf("nothing was heard of the operator for %v", p.owner.silent().Round(time.Second))
 }
 
 // read reads the order file. A missing, empty or partial one says nothing.
@@ -329,7 +370,7 @@ func (p *process) stopped() bool {
 	default:
 	}
 	p.read()
-	return p.order.Stop || !p.signalled.IsZero()
+	return p.order.Stop || !p.signalled.IsZero() || p.abandoned()
 }
 
 // putAway stores what counts, and only then returns how the subjob ended.

@@ -19,3 +19,8 @@ func Main([]string) int {
 func Prepare(_, _, _, _ string) error {
 	return errkind.Errorf(errkind.Unsupported, "it runs on Linux alone")
 }
+
+// Equip is `sluice-shim lend`, which needs Linux.
+func Equip(_, _ string) error {
+	return errkind.Errorf(errkind.Unsupported, "it runs on Linux alone")
+}

@@ -22,12 +22,18 @@ const (
 	// Install prepares the Pod's directory: install DIRECTORY POD. It copies the program and its image's certificates, since the subjob's
 	// image may have neither, and decrypts the run file.
 	Install = "install"
+	// Lend prepares the directory of a pilot's Pod: lend DIRECTORY TOKEN-FILE. It copies both programs, and the token to a file that only
+	// its user can read.
+	Lend = "lend"
 	// Program, RunFile, Bundle and Runs are in that directory. Bundle lies beside the run file, where Main looks for it: certificates (PEM)
 	// that are trusted in addition to the subjob's image's.
 	Program = "bin/sluice-shim"
 	RunFile = "run.json"
 	Bundle  = "ca-certificates.crt"
 	Runs    = "runs"
+	// Joiner and TokenFile are in the directory of a pilot: sluice beside Program, and its token.
+	Joiner    = "bin/sluice"
+	TokenFile = "join-token"
 )
 
 // Run is the run file: the subjob as sold, and the URLs of its objects. It is encrypted in transit (Seal), for the URLs and the job's
@@ -43,8 +49,9 @@ type Run struct {
 	WarnSignal int           `json:",omitempty"`
 	WarnBefore time.Duration `json:",omitempty"`
 	Command    []string
-	Env        []string `json:",omitempty"`
-	Subdir     string   `json:",omitempty"`
+	Adapter    job.Adapter `json:",omitzero"`
+	Env        []string    `json:",omitempty"`
+	Subdir     string      `json:",omitempty"`
 	Umask      job.Umask
 	// Memory is what the program is told it has, in bytes. Measured: it is host memory and enforced by the supervisor; else it is the
 	// device's.
@@ -58,6 +65,21 @@ type Run struct {
 	Work, Resume *Source `json:",omitempty"`
 	// Output, Checkpoint and Progress are URLs for HTTP PUT.
 	Output, Checkpoint, Progress string
+	// Ownerless is for how long it goes on without a new beat of the operator, which Beat is the URL of (HTTP GET); 0: to its end. Then it
+	// has Notice, or its grace if that is longer, to yield.
+	Ownerless time.Duration `json:",omitempty"`
+	Notice    time.Duration `json:",omitempty"`
+	Beat      string        `json:",omitempty"`
+}
+
+// Beats is how often in the time after which they yield Pods look for a new beat.
+const Beats = 6
+
+// Pulse is the operator's beat. Only that it changes counts: clocks differ.
+type Pulse struct {
+	Life     string
+	Sequence int64
+	At       quantity.Instant
 }
 
 // Source is an object to fetch (HTTP GET) and verify against its digest. Bytes bounds it unpacked.

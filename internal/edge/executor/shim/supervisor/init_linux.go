@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/adapter"
 )
 
 // newBirth writes down how the init of a subjob and its command are to begin. files are its descriptors: without the last, there is no
@@ -35,7 +36,15 @@ func newBirth(dir shim.Dir, l *shim.Lease, files [groupFD + 1]*os.File) (*birth,
 		return nil, fmt.Errorf("preparing to start the command: %w", err)
 	}
 	b.command.settle(l)
-	b.program.exec(b.path, l.Command, lastOfEach(l.Env))
+	path, args := b.path, l.Command
+	if l.Adapter.Given() {
+		path = "/proc/self/exe" // this program, wherever it lies
+		s := adapter.Settings{Adapter: l.Adapter, Root: dir.Work(), Grace: l.Grace, Total: l.Total}
+		if args, err = s.Arguments(b.path, l.Command); err != nil {
+			return nil, err
+		}
+	}
+	b.program.exec(path, args, lastOfEach(l.Env))
 	return b, nil
 }
 
@@ -128,7 +137,7 @@ func (s *script) exec(path string, args, env []string) {
 func signals() []syscall.Signal {
 	all := []syscall.Signal{
 		unix.SIGILL, unix.SIGTRAP, unix.SIGABRT, unix.SIGBUS, unix.SIGFPE, unix.SIGSEGV, unix.SIGSTKFLT, unix.SIGTSTP, unix.SIGTTIN,
-		unix.SIGTTOU, unix.SIGSYS,
+		unix.SIGTTOU, unix.SIGSYS, unix.SIGTERM,
 	}
 	for _, s := range unheard() {
 		if n, ok := s.(syscall.Signal); ok {
@@ -138,9 +147,9 @@ func signals() []syscall.Signal {
 	return all
 }
 
-// unheard are the signals that a supervisor ignores.
+// unheard are the signals that a supervisor ignores. SIGTERM it notes (told).
 func unheard() []os.Signal {
-	return []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE}
+	return []os.Signal{syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE}
 }
 
 // lastOfEach leaves of several entries of an environment with one name the last.

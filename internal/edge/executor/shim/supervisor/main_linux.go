@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/adapter"
 )
 
 // The first argument says which part of the program is wanted.
@@ -31,6 +32,8 @@ func Main(args []string) int {
 		return report(superviseOne(shim.Dir(args[1]), os.Stdout))
 	case len(args) == 2 && args[0] == Probe:
 		return report(json.NewEncoder(os.Stdout).Encode(probe(args[1])))
+	case len(args) > 0 && args[0] == adapter.Verb:
+		return adapter.Main(args[1:])
 	}
 	fmt.Fprintln(os.Stderr, "sluice-shim supervises subjobs, one at a time; sluice starts it. Usage: sluice-shim await RUN-DIRECTORIES")
 	return 2

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -38,8 +39,11 @@ type subjob struct {
 	cause         job.Outcome
 	asked, forced bool
 	warned        quantity.Instant // the end it was warned of
-	board         board
-	guard         guard
+	// host is what this process is told from outside, start when the subjob began for it.
+	host  *told
+	start time.Duration
+	board board
+	guard guard
 	// pause is how long it waits between two tries to write its result.
 	pause  time.Duration
 	detail string
@@ -309,6 +313,14 @@ func (s *subjob) next() time.Duration {
 	return d
 }
 
+// addressed are those of the subjob who are asked to end: all, or an adapter alone, which then decides what its command hears.
+func (s *subjob) addressed(members []tree.Member) []tree.Member {
+	if !s.lease.Adapter.Given() {
+		return members
+	}
+	return slices.DeleteFunc(slices.Clone(members), func(m tree.Member) bool { return m.Parent != s.child.init.PID })
+}
+
 // hold keeps the command to its terms: warn, ask. What is to be killed is over.
 func (s *subjob) hold(members []tree.Member) {
 	now, t := s.terms.now(), &s.terms
@@ -325,7 +337,7 @@ func (s *subjob) hold(members []tree.Member) {
 	s.unattended(members)
 	s.notify() // before the signal, which may make it look
 	if ask {
-		tree.Ask(members, syscall.SIGTERM)
+		tree.Ask(s.addressed(members), syscall.SIGTERM)
 	}
 	s.thaw(members)
 }

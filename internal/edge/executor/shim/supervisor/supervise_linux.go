@@ -20,6 +20,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/trp"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/adapter"
 	"sluice.dev/sluice/internal/edge/executor/shim/foreign"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 	"sluice.dev/sluice/internal/edge/volume"
@@ -29,14 +30,14 @@ import (
 // runs, and ends with the daemon, or when that wants no more. What is said: "begun" when the command runs, and "done", or
 // "failed", when it is over with all that belongs to it and the next order may come.
 func await(runs string, orders io.Reader, say io.Writer) error {
-	me, err := withstand()
+	me, host, err := withstand()
 	if err != nil {
 		return err
 	}
 	lines := bufio.NewScanner(orders)
 	for lines.Scan() {
 		how := "done"
-		if err := supervise(shim.Dir(filepath.Join(runs, lines.Text())), me, say); err != nil {
+		if err := supervise(shim.Dir(filepath.Join(runs, lines.Text())), me, host, say); err != nil {
 			how = "failed"
 		}
 		_, _ = fmt.Fprintln(say, how) // to nobody, if the daemon is gone
@@ -46,32 +47,35 @@ func await(runs string, orders io.Reader, say io.Writer) error {
 
 // superviseOne runs the subjob of one run directory.
 func superviseOne(dir shim.Dir, say io.Writer) error {
-	me, err := withstand()
+	me, host, err := withstand()
 	if err != nil {
 		return err
 	}
-	return supervise(dir, me, say)
+	return supervise(dir, me, host, say)
 }
 
-// withstand prepares this process for its subjobs, and says which it is. The daemon's stop, a closed terminal or a service manager must
-// not end one. The init sees to it that the command does not ignore them too.
-func withstand() (me tree.Process, err error) {
+// withstand prepares this process for its subjobs, and says which it is, and what its host tells it. The daemon's stop, a closed terminal
+// or a service manager must not end one. The init sees to it that the command does not ignore them too.
+func withstand() (me tree.Process, host *told, err error) {
 	shim.SealDescriptors(3)
 	signal.Ignore(unheard()...)
+	host = &told{}
+	host.listen()
 	restoreFileLimit()
 	if err = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return me, fmt.Errorf("becoming the reaper of orphans: %w", err)
+		return me, nil, fmt.Errorf("becoming the reaper of orphans: %w", err)
 	}
 	me, ok := tree.Look(os.Getpid())
 	if !ok {
-		return me, errors.New("can't see itself in /proc: is it mounted?")
+		return me, nil, errors.New("can't see itself in /proc: is it mounted?")
 	}
-	return me, nil
+	return me, host, nil
 }
 
 // supervise runs the subjob of a run directory to its end. It returns nil without having done anything if the directory
 // is fenced or was used before. An error is in the directory's log.
-func supervise(dir shim.Dir, me tree.Process, say io.Writer) (err error) {
+func supervise(dir shim.Dir, me tree.Process, host *told, say io.Writer) (err error) {
+	start := time.Since(began)
 	told := &logFile{path: dir.Log(), flags: os.O_APPEND, mode: 0o600}
 	log := slog.New(slog.NewTextHandler(told, nil))
 	defer func() {
@@ -95,8 +99,9 @@ func supervise(dir shim.Dir, me tree.Process, say io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	s := &subjob{dir: dir, lock: lock, lease: lease, log: log, say: say, terms: newTerms(&lease), pause: time.Second,
-		note: shim.Note{PID: me.PID, Started: me.Started, BootID: shim.BootID(), Thaws: true}}
+	s := &subjob{dir: dir, lock: lock, lease: lease, log: log, say: say, terms: newTerms(&lease), pause: time.Second, host: host,
+		start: start,
+		note:  shim.Note{PID: me.PID, Started: me.Started, BootID: shim.BootID(), Thaws: true}}
 	s.guard.watcher.Path = lease.Watch
 	if err := lock.WriteNote(&s.note); err != nil {
 		return err
@@ -205,6 +210,9 @@ func (s *subjob) finish(said word) error {
 		s.cause, s.forced = job.MemoryKilled, true
 		s.detail = fmt.Sprintf("the kernel ended it: it wanted more than the %d bytes of memory the slice has", s.lease.Memory)
 	}
+	if s.cause == 0 && s.host.since(s.start, hearing(said)) { // it may have ended of the same
+		s.cause = job.Stopped
+	}
 	l := &s.lease
 	e := shim.Ending{ExitCode: int(said.Code), Signal: int(said.Signal), Cause: s.cause, Forced: s.forced, To: s.terms.to,
 		FirstTo: l.Range.To}
@@ -222,6 +230,9 @@ func (s *subjob) finish(said word) error {
 		}
 		r.Detail = fmt.Sprintf("what the subjob wrote can't be made durable: %v", err)
 	}
+	if l.Adapter.Given() && r.Outcome == job.ExitFailed && r.ExitCode == adapter.Unready {
+		r.Outcome, r.Detail = job.StartFailed, ""
+	}
 	outgrewDevice(l, &r, shim.Tail(s.dir.Stderr(), 20, 4<<10))
 	r.Start, r.End = s.note.At, max(s.note.At, s.gone)
 	r.Prepare, r.Unpack = l.Prepared(s.note.At)
@@ -232,6 +243,15 @@ func (s *subjob) finish(said word) error {
 	r.Peak[trp.Memory] = max(r.Peak[trp.Memory], s.watch.peak(said.MaxRSS, held))
 	r.Detail = detail(&r, r.Detail, s.detail, shim.Tail(s.dir.Stderr(), 20, 4<<10))
 	return s.write(&r)
+}
+
+// hearing is how long the word of a host that ends the machine may come after the end of a command that did not do well: hosts tell one
+// process after another.
+func hearing(said word) time.Duration {
+	if said.Signal == 0 && (said.Code == 0 || said.Code == shim.YieldCode) {
+		return 0
+	}
+	return 100 * time.Millisecond
 }
 
 // soon is how long storing what a subjob has left may take before the note says that it is.

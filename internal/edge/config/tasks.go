@@ -1,0 +1,88 @@
+package config
+
+import (
+	"path"
+	"strings"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/array"
+	"sluice.dev/sluice/internal/edge/strict"
+)
+
+func arrayForm() strict.Form {
+	return strict.AnObject(
+		strict.Field{Key: "indices", Need: true, Form: strict.AText("a list such as 0-199 or 1,3,5-9:2"), Example: "0-199",
+			Doc: "The indices of the tasks, as sbatch takes them: unit k is the k-th. $SLURM_ARRAY_TASK_ID is a task's own."},
+		strict.Field{Key: "name", Form: strict.AText("text"), Unset: "the job's", Example: "fold",
+			Doc: "What $SLURM_JOB_NAME says, and %x stands for."},
+		strict.Field{Key: "output", Form: strict.AText("a name such as %x-%a.out"), Unset: "slurm-%A_%a.out", Example: "logs/%x-%a.out",
+			Doc: "The file in $SLUICE_OUTPUT_DIR with what a task says: %A and %j are the job, %a the index, %4a the same in four digits."},
+		strict.Field{Key: "error", Form: strict.AText("a name such as %x-%a.err"), Unset: "as output", Example: "logs/%x-%a.err",
+			Doc: "The file with what a task says on stderr."},
+		strict.Field{Key: "limit", Form: strict.ALength(time.Second, MaxTime, 0), Unset: "none", Example: "30m",
+			Doc: "How long a task may run. One that takes longer has failed."},
+	)
+}
+
+func trialsForm() strict.Form {
+	return strict.AnObject(strict.Field{Key: "table", Need: true, Form: strict.AText("a file such as .sluice/trials"),
+		Example: ".sluice/trials",
+		Doc: "The file below workdir with the parameters, as sluice sweep writes it: a line with their names, then one with the values " +
+			"of each trial, JSON lists of texts. {name} in an argument of the command is the value, {{ is a brace."})
+}
+
+// arrayOf are the tasks of an array; total is how many units the job has, 0: that is wrong already.
+func arrayOf(v strict.Value, total int64) (a job.Array) {
+	if !v.Given() {
+		return a
+	}
+	o := v.AsObject()
+	text := func(key string) (strict.Value, string) { return o.Get(key), o.Get(key).Text("text", "") }
+	indices := o.Must("indices")
+	a.Indices = indices.AsText()
+	if l, err := array.Parse(a.Indices); indices.Given() && err != nil {
+		indices.Wrong("%v", err)
+	} else if n := int64(len(l.IDs)); indices.Given() && total > 0 && n != total {
+		indices.Wrong("names %d tasks, and items.total is %d; want as many", n, total)
+	}
+	var v2 strict.Value
+	if v2, a.Name = text("name"); strings.ContainsFunc(a.Name, func(r rune) bool { return r < ' ' || r == '/' }) || len(a.Name) > 255 {
+		v2.Wrong("is %s; want text that a file can be called, at most 255 bytes", v2.What())
+	}
+	pattern := func(key string) string {
+		v, p := text(key)
+		if !v.Given() {
+			return ""
+		}
+		if err := array.CheckPattern(p); err != nil {
+			v.Wrong("%v", err)
+		} else if !array.Distinct(p) && total != 1 {
+			v.Wrong("is %s: every task would write the same file; put %%a into its name", v.What())
+		}
+		return p
+	}
+	a.Output, a.Error = pattern("output"), pattern("error")
+	a.Limit = o.Get("limit").AsLength()
+	return a
+}
+
+// trialsOf are the trials of a table.
+func trialsOf(v strict.Value) (t job.Trials) {
+	if !v.Given() {
+		return t
+	}
+	table := v.AsObject().Must("table")
+	if t.Table = table.AsText(); table.Given() && (!inside(t.Table) || t.Table == "" || len(t.Table) > 4095) {
+		table.Wrong("is %s; want a file below workdir, such as .sluice/trials", table.What())
+		return job.Trials{}
+	}
+	t.Table = path.Clean(t.Table)
+	return t
+}
+
+// inside says whether a path stays below where it starts.
+func inside(p string) bool {
+	p = path.Clean(p)
+	return !path.IsAbs(p) && p != ".." && !strings.HasPrefix(p, "../")
+}

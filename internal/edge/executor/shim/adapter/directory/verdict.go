@@ -1,0 +1,145 @@
+// Package directory runs a program that goes on from a directory of its own, stops on SIGTERM and knows nothing of the contract of subjobs
+// (job.Directory): what a subjob before has left is put into that directory, the program is told to stop in time, and the directory as it
+// then is becomes the subjob's checkpoint.
+//
+// An exit status says little of how far a program came: many end with 0 after SIGTERM, and some with another after a clean stop. So what
+// the program has said, or the name of its newest checkpoint, says how far it is, and the exit status only whether it is done.
+package directory
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// mark is the last number that the program had said at a moment.
+type mark struct {
+	at     time.Time
+	number int64
+}
+
+// marks are the numbers that the program has said, in order of time. Invariant: neighbours have different numbers.
+type marks []mark
+
+// mostMarks are kept; of more, every second is forgotten.
+const mostMarks = 1 << 14
+
+// say adds a number.
+func (m marks) say(at time.Time, number int64) marks {
+	if n := len(m); n > 0 && m[n-1].number == number {
+		return m
+	}
+	if len(m) == mostMarks {
+		thin := m[:0]
+		for i := 1; i < len(m); i += 2 {
+			thin = append(thin, m[i])
+		}
+		m = thin
+	}
+	return append(m, mark{at, number})
+}
+
+// behind is how much later than a checkpoint a number may have been read that was said before it.
+const behind = time.Second
+
+// by is the last number that was said when the directory last changed; false if none was.
+func (m marks) by(changed time.Time) (number int64, ok bool) {
+	for _, said := range slices.Backward(m) {
+		if !said.at.After(changed.Add(behind)) {
+			return said.number, true
+		}
+	}
+	return 0, false
+}
+
+// numberIn is what an expression says in a line of output: its first group, or the last number of what it matches.
+func numberIn(line string, by *regexp.Regexp) (number int64, ok bool) {
+	found := by.FindStringSubmatch(line)
+	if found == nil {
+		return 0, false
+	}
+	if len(found) > 1 {
+		return lastNumber(found[1])
+	}
+	return lastNumber(found[0])
+}
+
+// numberOf is the last number in a checkpoint's name, its extension apart.
+func numberOf(name string) (number int64, ok bool) {
+	return lastNumber(strings.TrimSuffix(name, filepath.Ext(name)))
+}
+
+// lastNumber is the last whole number in a text: a fraction is cut off, and a comma or low line between digits is none.
+func lastNumber(text string) (number int64, ok bool) {
+	digits := wholeNumber.FindAllStringSubmatch(text, -1)
+	if len(digits) == 0 {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(strings.NewReplacer(",", "", "_", "").Replace(digits[len(digits)-1][1]), 10, 64)
+	if err != nil {
+		return 0, false
+	}
+	return n, true
+}
+
+// wholeNumber is a number with groups of three digits or none, and with its fraction if it has one.
+var wholeNumber = regexp.MustCompile(`(\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d+)?`)
+
+// ending is how a program ended, and what is known of how far it came.
+type ending struct {
+	from, to, total int64
+	// told: it was asked to stop, by the supervisor or since it had done its part. status of its exit; signaled: it was killed, by that.
+	told     bool
+	status   int
+	signaled bool
+	// reached is how far its directory is; known: something says that. holds: there is a file in it. torn: it may be written to in half.
+	reached     int64
+	known       bool
+	holds, torn bool
+}
+
+// own is the status with which the program itself has ended.
+const own = -1
+
+// verdict says up to where its directory counts, from itself if it does not, whether the program is done, and with which status the
+// subjob ends, with the reason where that is ours to say. A program that has not ended with 0 is not done, however far it says it is.
+func (e *ending) verdict(yield int) (upTo int64, done bool, status int, why string) {
+	over := e.status == 0 && !e.signaled
+	switch {
+	case over && e.known && e.reached >= e.total && e.to == e.total:
+		return e.total, true, 0, ""
+	case e.torn:
+		return e.from, false, e.failed(), "the program was killed while it wrote to its checkpoint directory, which does not count: let " +
+			"it end by itself on SIGTERM, with more grace if it needs that"
+	case !e.holds:
+		return e.from, false, e.failed(), "there is nothing in the program's checkpoint directory: it must leave a checkpoint " +
+			"when it gets SIGTERM"
+	case !e.known:
+		return e.from, false, e.failed(), "nothing says how far the program came: give a regular expression that finds it in its output " +
+			"(--progress), or have it name its checkpoints by number"
+	case over && !e.told && e.reached <= e.from:
+		return e.from, false, 1, "the program ended by itself and came no further than it was: if it is done, the number of steps " +
+			"(--steps) is too high"
+	}
+	if upTo = min(e.reached, e.to, e.total-1); upTo <= e.from {
+		return e.from, false, e.failed(), "its checkpoint directory is no further than it was"
+	}
+	switch {
+	case !e.told && !over:
+		return upTo, false, own, ""
+	case upTo == e.to:
+		return upTo, false, 0, ""
+	}
+	return upTo, false, yield, ""
+}
+
+// failed is the status of a subjob whose program came no further: its own, if that says so.
+func (e *ending) failed() int {
+	if e.status == 0 && !e.signaled {
+		return 1
+	}
+	return own
+}

@@ -1,0 +1,41 @@
+// Package adapter runs a command that does not know the contract of subjobs, and keeps the contract for it: it is an ordinary program of a
+// subjob, in the supervisor's binary so that it is wherever subjobs are, and the command is its child.
+//
+// Standard library and golang.org/x/sys only, as for all of sluice-shim.
+package adapter
+
+import (
+	"encoding/json"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+)
+
+const (
+	// Verb is the first argument: adapt SETTINGS PROGRAM COMMAND [ARG...].
+	Verb = "adapt"
+	// Answers is the file of the answers in the output directory.
+	Answers = "answers"
+	// Unready is the exit status when it is no unit that is to blame: the input can't be read, the command can't be started, or ended
+	// without having read anything. The supervisor takes it for a start that failed.
+	Unready = 86
+)
+
+// Settings are what an adapter is told beside the contract's variables.
+type Settings struct {
+	job.Adapter
+	// Root is the work directory; the command may start in a directory below it.
+	Root string
+	// Grace is the time between SIGTERM and SIGKILL, Total how many units the job has.
+	Grace time.Duration
+	Total int64
+}
+
+// Arguments are those of the adapter's process for a command whose program lies at path.
+func (s Settings) Arguments(path string, command []string) ([]string, error) {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	return append([]string{"sluice-shim", Verb, string(text), path}, command...), nil
+}

@@ -1,0 +1,71 @@
+package results
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/status"
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/face/api/apitest"
+	"sluice.dev/sluice/internal/face/cli/clitest"
+)
+
+// TestResults: a record counts within the range that its subjob committed, whatever else stands in its file, and what has none is told
+// apart.
+func TestResults(t *testing.T) {
+	dir := t.TempDir()
+	record := func(unit, exit int) string {
+		return fmt.Sprintf(`{"unit":%d,"exit":%d,"seconds":1.5,"output":"trial-%d.out","params":[{"name":"lr","value":"1e-%d"}],`+
+			`"metrics":{"lines":2,"last":0.25,"step":20,"least":0.25,"most":0.5}}`+"\n", unit, exit, unit, unit)
+	}
+	fake := apitest.New()
+	for i, text := range []string{record(0, 0) + record(1, 3) + record(2, 9), record(2, 0) + `{"unit":3,"ex`} {
+		folder := filepath.Join(dir, fmt.Sprint(i))
+		if err := errors.Join(os.Mkdir(folder, 0o700), os.WriteFile(filepath.Join(folder, "tasks.jsonl"), []byte(text), 0o600),
+			os.WriteFile(filepath.Join(folder, "trial-0.out"), []byte(record(0, 7)), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		fake.OutputList = append(fake.OutputList, status.Output{Token: job.Token{Epoch: 1, Seq: uint64(i + 1)}, Path: folder,
+			Range: job.Range{From: int64(2 * i), To: int64(2*i + 2 - i)}, Files: []string{"tasks.jsonl", "trial-0.out"}})
+	}
+	fake.Set(status.Job{Name: "sweep", State: job.Finished, Total: 4, Progress: 4, Skipped: 1, Unit: "trial"})
+	a := clitest.Session(t, fake, time.Now)
+	var out, said bytes.Buffer
+	a.Out, a.Err = &out, &said
+	c, err := a.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := fetchRows(t.Context(), c, "sweep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Format = "csv"
+	if err := show(a, rows); err != nil {
+		t.Fatal(err)
+	}
+	if want := `trial,lr,state,metric,step,least,most,seconds,end,output
+0,1e-0,DONE,0.25,20,0.25,0.5,1.5,exit 0,trial-0.out
+1,1e-1,FAILED,0.25,20,0.25,0.5,1.5,exit 3,trial-1.out
+2,1e-2,DONE,0.25,20,0.25,0.5,1.5,exit 0,trial-2.out
+3,,SKIPPED,,,,,,,
+`; out.String() != want {
+		t.Errorf("%s, want\n%s", &out, want)
+	}
+	if err := Summary(t.Context(), a, c, "sweep"); err != nil ||
+		said.String() != "sluice: 2 trials done, 1 failed, 1 skipped; `sluice sweep results "+
+			"sweep` shows them\nsluice: failed: trial 1: exit 3\n" {
+		t.Errorf("%q, %v", &said, err)
+	}
+	if err := Judge(t.Context(), c, "sweep"); err == nil || command.ExitCode(err) != command.ExitFailed || !strings.Contains(err.Error(),
+		"trial 1: exit 3") {
+		t.Error(err)
+	}
+}
