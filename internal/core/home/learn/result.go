@@ -198,7 +198,9 @@ func learnRate(l *protocol.Learned, spec *job.Spec, c *protocol.Claim, r *job.Re
 	if spec.Untimed() && (r.Outcome == job.Done || r.Outcome == job.Yielded) && work > 0 && (l.Start == 0 || work < l.Start) {
 		l.Start = work
 	}
-	if spec.Kind == job.Rigid || !whole || work == 0 || work < leastSample && len(l.Rates) > 0 {
+	n := done.Len()
+	outsized := spec.Untimed() && 1000*n >= outsizedPermille*l.Sampled // a better bound from above, however short it ran
+	if spec.Kind == job.Rigid || !whole || work == 0 || work < leastSample && len(l.Rates) > 0 && !outsized {
 		return // short runs tell how long a process takes to start, ended ones where they were ended
 	}
 	overhead := spec.Startup
@@ -209,10 +211,10 @@ func learnRate(l *protocol.Learned, spec *job.Spec, c *protocol.Claim, r *job.Re
 		overhead += spec.Checkpoint
 	}
 	work -= min(overhead, work/2)
-	if n := done.Len(); spec.Untimed() && 1000*n >= outsizedPermille*l.Sampled {
+	if outsized {
 		l.Rates, l.Sampled, l.Trials = nil, n, 0
 	}
-	l.Rates = append(l.Rates, max(1, time.Duration(quantity.MulDiv(int64(work), c.Speed, 1000*done.Len()))))
+	l.Rates = append(l.Rates, max(1, time.Duration(quantity.MulDiv(int64(work), c.Speed, 1000*n))))
 	if n := len(l.Rates); n > protocol.MaxRates {
 		l.Rates = slices.Delete(l.Rates, 0, n-protocol.MaxRates)
 	}
