@@ -262,14 +262,6 @@ func (s *Spec) Option(name string) *Option {
 	return nil
 }
 
-// UnitName is what a unit is called.
-func (s *Spec) UnitName() string {
-	if s.Unit == "" {
-		return "unit"
-	}
-	return s.Unit
-}
-
 const (
 	// DefaultTheta is the accepted chance that a piece passes its slice's memory, in parts per million.
 	DefaultTheta = 10_000

@@ -24,7 +24,8 @@ const (
 	stride = 256
 )
 
-// Index is where the lines of a file begin: its first line as JSON, then the offsets as 64-bit numbers, little endian.
+// Index is where the lines of a file begin: its first line as JSON, then the offsets as 64-bit numbers, little endian. Behind each offset
+// in a file of CSV stands how many line ends lie before it, since its records may be several lines long.
 type Index struct {
 	// Kind is indexFormat.
 	Kind string
@@ -38,9 +39,14 @@ type Index struct {
 	Every int64
 	// Header is the header's length in bytes; 0: there is none.
 	Header int64
+	// Numbered: there are line ends behind offsets.
+	Numbered bool `json:",omitempty"`
 
-	offsets []int64
+	places []place
 }
+
+// place is where a line begins: behind so many bytes, and so many line ends.
+type place struct{ offset, ends int64 }
 
 // Build reads a file once. It holds a line at a time, and an offset for every 256.
 func Build(path string, format job.LineFormat, header bool) (*Index, error) {
@@ -69,7 +75,7 @@ func Build(path string, format job.LineFormat, header bool) (*Index, error) {
 
 // Of is the index of what r reads, which has no time of change.
 func Of(r io.Reader, format job.LineFormat, header bool) (*Index, error) {
-	x := &Index{Kind: indexFormat, Every: stride}
+	x := &Index{Kind: indexFormat, Every: stride, Numbered: format == job.CSV}
 	sum := sha256.New()
 	s := NewScanner(io.TeeReader(r, sum), format, 0)
 	var buf []byte
@@ -87,7 +93,7 @@ func Of(r io.Reader, format job.LineFormat, header bool) (*Index, error) {
 			x.Header, head = s.offset, false
 			continue
 		case x.Lines%stride == 0:
-			x.offsets = append(x.offsets, at)
+			x.places = append(x.places, place{at, s.at})
 		}
 		x.Lines++
 	}
@@ -134,10 +140,21 @@ func (x *Index) Bytes() ([]byte, error) {
 		return nil, err
 	}
 	b := append(head, '\n')
-	for _, at := range x.offsets {
-		b = binary.LittleEndian.AppendUint64(b, uint64(at))
+	for _, p := range x.places {
+		b = binary.LittleEndian.AppendUint64(b, uint64(p.offset))
+		if x.Numbered {
+			b = binary.LittleEndian.AppendUint64(b, uint64(p.ends))
+		}
 	}
 	return b, nil
+}
+
+// width is how many bytes a place takes in the file of an index.
+func (x *Index) width() int64 {
+	if x.Numbered {
+		return 16
+	}
+	return 8
 }
 
 // maxHead is the longest first line of an index, in bytes.
@@ -220,25 +237,43 @@ func (f *File) Header() ([]byte, error) {
 
 // From is a scanner of the lines from the nth on, counted from 0 without a header.
 func (f *File) From(nth int64) (*Scanner, error) {
-	at, skip := int64(0), nth
+	at, skip := place{}, nth
 	if f.header {
 		skip++
 	}
 	if f.known != nil && nth < f.known.Lines {
-		var b [8]byte
-		if _, err := f.index.ReadAt(b[:], f.first+8*(nth/f.known.Every)); err != nil {
+		b := make([]byte, f.known.width())
+		if _, err := f.index.ReadAt(b, f.first+f.known.width()*(nth/f.known.Every)); err != nil {
 			return nil, fmt.Errorf("the index of the input's lines: %w", err)
 		}
-		at, skip = int64(binary.LittleEndian.Uint64(b[:])), nth%f.known.Every
+		skip = nth % f.known.Every
+		if at.offset, at.ends = int64(binary.LittleEndian.Uint64(b)), nth-skip; f.known.Numbered {
+			at.ends = int64(binary.LittleEndian.Uint64(b[8:]))
+		} else if f.header {
+			at.ends++
+		}
 	}
-	s := NewScanner(io.NewSectionReader(f.file, at, 1<<62), f.format, at)
+	s := NewScanner(io.NewSectionReader(f.file, at.offset, 1<<62), f.format, at.offset)
+	s.ends = at.ends
 	for buf := []byte(nil); skip > 0; skip-- {
 		var err error
 		if buf, _, err = s.Next(buf[:0]); err != nil {
-			return nil, fmt.Errorf("%s: looking for line %d: %w", f.file.Name(), nth+1, err)
+			return nil, fmt.Errorf("%s: looking for line %d without a header: %w", f.file.Name(), nth+1, err)
 		}
 	}
 	return s, nil
+}
+
+// Number says at which line of the file its nth begins, counted from 0 without a header, as an editor counts: from 1, with it.
+func (f *File) Number(nth int64) (int64, error) {
+	s, err := f.From(nth)
+	if err != nil {
+		return 0, err
+	}
+	if _, _, err = s.Next(nil); err != nil {
+		return 0, fmt.Errorf("%s: %w", f.file.Name(), err)
+	}
+	return s.at + 1, nil
 }
 
 // Close closes the files.

@@ -146,6 +146,54 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// TestALineIsFoundByItsNumber: whatever way a file is indexed, each of its lines has the number that counting all before it gives.
+func TestALineIsFoundByItsNumber(t *testing.T) {
+	dir := t.TempDir()
+	path, at := filepath.Join(dir, "f"), filepath.Join(dir, "index")
+	rapid.Check(t, func(t *rapid.T) {
+		var text strings.Builder
+		for i := range rapid.IntRange(1, 900).Draw(t, "records") {
+			text.WriteString(rapid.SampledFrom([]string{"1,2", "\"a\nb\n\",2", "\n\n3", "x\r"}).Draw(t, "record"))
+			if i > 0 || rapid.Bool().Draw(t, "ended") {
+				text.WriteByte('\n')
+			}
+		}
+		if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		format := rapid.SampledFrom([]job.LineFormat{job.Text, job.CSV}).Draw(t, "format")
+		header, indexed := rapid.Bool().Draw(t, "header"), rapid.Bool().Draw(t, "indexed")
+		x, err := lines.Build(path, format, header)
+		if err != nil || x.Lines == 0 {
+			t.Skip("the header is all", err)
+		}
+		data, err := x.Bytes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		index := ""
+		if indexed {
+			index = at
+		}
+		f, err := lines.Open(path, index, format, header)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		nth := rapid.Int64Range(0, x.Lines-1).Draw(t, "nth")
+		want, err := lines.Numbers(path, format, header, []int64{nth})
+		if got, failed := f.Number(nth); err != nil || failed != nil || got != want[0] {
+			t.Fatalf("line %d: %d %v, want %v %v", nth, got, failed, want, err)
+		}
+		if got, err := f.Number(x.Lines); err == nil {
+			t.Fatalf("line %d is not there, and has number %d", x.Lines, got)
+		}
+	})
+}
+
 // TestWhatIsRefused: files that can't be cut into lines, and an index that is of another file.
 func TestWhatIsRefused(t *testing.T) {
 	dir := t.TempDir()
@@ -162,8 +210,9 @@ func TestWhatIsRefused(t *testing.T) {
 		format job.LineFormat
 		want   string
 	}{
-		long: {job.Text, "line 1 is longer than 64 MiB; is it text?"}, open: {job.CSV, "record 2 has a double quote that nothing closes"},
-		dir: {job.Text, "is no plain file"},
+		long: {job.Text, "line 1 is longer than 64 MiB; is it text?"},
+		open: {job.CSV, "the record that begins at line 2 has a double quote that nothing closes"},
+		dir:  {job.Text, "is no plain file"},
 	} {
 		if _, err := lines.Build(path, c.format, false); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", path, err, c.want)

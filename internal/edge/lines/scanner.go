@@ -20,12 +20,11 @@ const MaxLine = 64 << 20
 type Scanner struct {
 	r      *bufio.Reader
 	format job.LineFormat
-	// begun counts the lines that were begun, offset the bytes before the next one, and ends the line ends of the file before it; at is
-	// where the last one began, counted so.
-	begun, offset, ends, at int64
+	// offset is the bytes of the file before the next line, and ends the line ends before it; at is where the last one began, counted so.
+	offset, ends, at int64
 }
 
-// NewScanner reads lines of a format from r, whose first byte is at an offset.
+// NewScanner reads lines of a format from r, whose first byte is at an offset. It says where lines are as if that began the file's first.
 func NewScanner(r io.Reader, format job.LineFormat, offset int64) *Scanner {
 	return &Scanner{r: bufio.NewReaderSize(r, 256<<10), format: format, offset: offset}
 }
@@ -47,7 +46,6 @@ func (s *Scanner) Next(buf []byte) (line []byte, offset int64, err error) {
 
 // record reads up to the line end that counts.
 func (s *Scanner) record(buf []byte) ([]byte, error) {
-	s.begun++
 	s.at = s.ends
 	from, q := len(buf), quotes(fieldBegins)
 	for {
@@ -57,17 +55,20 @@ func (s *Scanner) record(buf []byte) ([]byte, error) {
 		if s.format == job.CSV {
 			q = q.after(part)
 			s.ends += int64(bytes.Count(part, []byte{'\n'}))
+		} else if err == nil {
+			s.ends++
 		}
 		whole := err == nil && q != quoted
 		switch {
 		case len(buf)-from > MaxLine:
-			return buf, errkind.Errorf(errkind.Invalid, "line %d is longer than %d MiB; %s", s.begun, MaxLine>>20, s.advice())
+			return buf, errkind.Errorf(errkind.Invalid, "line %d is longer than %d MiB; %s", s.at+1, MaxLine>>20, s.advice())
 		case whole:
 			return buf, nil
 		case errors.Is(err, io.EOF) && len(buf) == from:
 			return buf, io.EOF
 		case errors.Is(err, io.EOF) && q == quoted:
-			return buf, errkind.Errorf(errkind.Invalid, "record %d has a double quote that nothing closes", s.begun)
+			return buf, errkind.Errorf(errkind.Invalid, "the record that begins at line %d has a double quote that nothing closes",
+				s.at+1)
 		case errors.Is(err, io.EOF):
 			return append(buf, '\n'), nil
 		case err != nil && !errors.Is(err, bufio.ErrBufferFull):

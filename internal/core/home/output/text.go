@@ -13,16 +13,21 @@ import (
 const mostNamed = 5
 
 // Units are those whose output is not known to be in its place.
-func Units(list []protocol.Publication, unit string) string {
+func Units(list []protocol.Publication, spec *job.Spec) string {
 	units := job.Ranges(nil)
 	for i := range list {
 		units = units.Add(list[i].Range)
 	}
+	return fmt.Sprintf("%d %ss %s", units.Len(), spec.UnitName(), Spans(units, spec))
+}
+
+// Spans names the first of some ranges of a job.
+func Spans(units job.Ranges, spec *job.Spec) string {
 	names := make([]string, 0, mostNamed)
 	for _, r := range units[:min(len(units), mostNamed)] {
-		names = append(names, r.String())
+		names = append(names, spec.Span(r))
 	}
-	return fmt.Sprintf("%d %ss %s", units.Len(), unit, first(names, len(units)))
+	return first(names, len(units))
 }
 
 // Nodes are those that have it.

@@ -78,7 +78,7 @@ func (d *Settler) Settled(now quantity.Instant, j *record.Job, out *protocol.Out
 	case j.Complete():
 		v := job.Verdict{State: job.Finished, Reason: "all of it is committed"}
 		if bad := j.Progress().Skipped(); bad.Len() > 0 {
-			v.Reason = fmt.Sprintf("all of it is committed but for %d bad %ss: %v", bad.Len(), j.Spec.UnitName(), bad[:min(5, len(bad))])
+			v.Reason = fmt.Sprintf("all of it is committed but for %d bad %ss: %s", bad.Len(), j.Spec.UnitName(), output.Spans(bad, j.Spec))
 		}
 		d.End(now, j, v, out)
 	case e.Stopping():
@@ -125,6 +125,6 @@ func unconfirmed(j *record.Job) job.Verdict {
 	}
 	list := j.Output().List()
 	v.Reason = fmt.Sprintf("%s%snode %s did not say within %v that the output of %s is in its place: it comes when the node is heard again",
-		why, did, output.Nodes(list), in, output.Units(list, j.Spec.UnitName()))
+		why, did, output.Nodes(list), in, output.Units(list, j.Spec))
 	return v
 }

@@ -105,7 +105,7 @@ func (d *Settler) Hopeless(j *record.Job) string {
 	}
 	for _, bad := range l.Suspects {
 		if bad.Limit < 0 {
-			return fmt.Sprintf("%s %d fails whenever it runs alone%s", j.Spec.UnitName(), bad.Range.From, last)
+			return fmt.Sprintf("%s fails whenever it runs alone%s", j.Spec.Called(bad.Range.From), last)
 		}
 	}
 	if bad, most := j.Progress().Bad(), max(16, j.Spec.Total/100); bad > most {

@@ -46,7 +46,7 @@ func hints(j *home.Job) (out []string) {
 	}
 	if j.Ending().Final() && len(j.Output().List()) > 0 {
 		out = append(out, fmt.Sprintf("the output of %s is not in its place: node %s has not said so, and is asked again and again",
-			output.Units(j.Output().List(), j.Spec.UnitName()), output.Nodes(j.Output().List())))
+			output.Units(j.Output().List(), j.Spec), output.Nodes(j.Output().List())))
 	}
 	return out
 }

@@ -130,7 +130,7 @@ func awaited(j *home.Job) string {
 // placed describes on which nodes output is being put in its place, which output, and what becomes of the job at closes if they do not
 // confirm it.
 func placed(now quantity.Instant, j *home.Job, closes quantity.Instant) string {
-	text := fmt.Sprintf("%s: %s", output.Nodes(j.Output().List()), output.Units(j.Output().List(), j.Spec.UnitName()))
+	text := fmt.Sprintf("%s: %s", output.Nodes(j.Output().List()), output.Units(j.Output().List(), j.Spec))
 	if closes != quantity.Never {
 		ends := job.Failed
 		if j.Ending().Stopping() {

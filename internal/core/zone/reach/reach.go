@@ -117,8 +117,8 @@ func (r *Reach) outgrown(j *home.Job, of *index.Job) string {
 		}
 	}
 	if least <= most {
-		return fmt.Sprintf("it outgrew every slice: %s; no slice safely runs a useful piece from %s %d on, the largest has %d MiB",
-			killed(j), j.Spec.UnitName(), free.From, most>>20)
+		return fmt.Sprintf("it outgrew every slice: %s; no slice safely runs a useful piece from %s on, the largest has %d MiB",
+			killed(j), j.Spec.Called(free.From), most>>20)
 	}
 	where := "the largest slice has"
 	if n := j.Width(); r.borrows(j.Spec) {
@@ -184,7 +184,7 @@ func killed(j *home.Job) string {
 			if peak := p.Peak[trp.Memory]; peak > 0 {
 				used = fmt.Sprintf(", having used %d MiB", peak>>20)
 			}
-			return fmt.Sprintf("its run of %ss %v on %s was ended for its memory%s", j.Spec.UnitName(), r, p.Slice, used)
+			return fmt.Sprintf("its run of %ss %s on %s was ended for its memory%s", j.Spec.UnitName(), j.Spec.Span(r), p.Slice, used)
 		}
 	}
 	return fmt.Sprintf("after %s", job.MemoryKilled)

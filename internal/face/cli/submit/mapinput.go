@@ -172,3 +172,11 @@ func (in *mapInput) indexed() error {
 	in.beside.extra = append(in.beside.extra, extraFile{in.lines.Index, data})
 	return nil
 }
+
+// unit is what people call a line of the input.
+func (in *mapInput) unit() string {
+	if in.lines.Format == job.CSV {
+		return "record"
+	}
+	return "line"
+}

@@ -32,7 +32,7 @@ func (m *mapping) finish(ctx context.Context, a *session.Session, c session.Clie
 	if err != nil {
 		return err
 	}
-	skipped, err := gaps(outputs, j.Total)
+	skipped, err := gaps(outputs, j.Total, in.unit())
 	if err != nil {
 		return err
 	}
@@ -98,16 +98,16 @@ func outputsOf(ctx context.Context, a *session.Session, c session.Client, name s
 	return list, err
 }
 
-// gaps are the units that no output has; an error says that two have one.
-func gaps(outputs []*pb.Output, total int64) (units []int64, err error) {
+// gaps are the units that no output has; an error says that two have one, in people's word for a unit.
+func gaps(outputs []*pb.Output, total int64, unit string) (units []int64, err error) {
 	next := int64(0)
 	for _, o := range outputs {
 		if o.Lost != "" {
-			return nil, errkind.Errorf(errkind.Corrupt, "the answers to lines %d to %d can't be had: %s", o.Range.GetFrom()+1,
-				o.Range.GetTo(), o.Lost)
+			return nil, errkind.Errorf(errkind.Corrupt, "the answers to %ss %d to %d can't be had: %s", unit,
+				o.Range.GetFrom()+1, o.Range.GetTo(), o.Lost)
 		}
 		if o.Range.GetFrom() < next {
-			return nil, errkind.Errorf(errkind.Corrupt, "line %d is answered twice: nothing is written", o.Range.GetFrom()+1)
+			return nil, errkind.Errorf(errkind.Corrupt, "%s %d is answered twice: nothing is written", unit, o.Range.GetFrom()+1)
 		}
 		for ; next < o.Range.GetFrom(); next++ {
 			units = append(units, next)

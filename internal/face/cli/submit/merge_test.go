@@ -82,14 +82,16 @@ func TestGaps(t *testing.T) {
 	for want, list := range map[string][]*pb.Output{
 		"[0 3 6 7]": {piece(1, 3), piece(4, 6)}, "[]": {piece(0, 5), piece(5, 8)}, "[0 1 2 3 4 5 6 7]": nil,
 	} {
-		if got, err := gaps(list, 8); err != nil || fmt.Sprint(got) != want {
+		if got, err := gaps(list, 8, "line"); err != nil || fmt.Sprint(got) != want {
 			t.Errorf("%v %v, want %s", got, err, want)
 		}
 	}
-	if _, err := gaps([]*pb.Output{piece(0, 5), piece(4, 8)}, 8); err == nil || !strings.Contains(err.Error(), "line 5 is answered twice") {
+	if _, err := gaps([]*pb.Output{piece(0, 5), piece(4, 8)}, 8, "line"); err == nil ||
+		!strings.Contains(err.Error(), "line 5 is answered twice") {
 		t.Errorf("twice: %v", err)
 	}
-	if _, err := gaps([]*pb.Output{{Range: &pb.Range{To: 8}, Lost: "gone"}}, 8); err == nil || !strings.Contains(err.Error(), "gone") {
+	if _, err := gaps([]*pb.Output{{Range: &pb.Range{To: 8}, Lost: "gone"}}, 8, "record"); err == nil ||
+		!strings.Contains(err.Error(), "records 1 to 8 can't be had: gone") {
 		t.Errorf("lost: %v", err)
 	}
 }

@@ -207,6 +207,9 @@ func (f *feeder) conclude(e *ending, c *exec.Cmd) int {
 	if why != "" {
 		fmt.Fprintln(os.Stderr, "sluice:", why)
 	}
+	if e.total == 1 && count == 0 && status != 0 && status != yield && status != Unready {
+		f.name()
+	}
 	if err := f.report(count); err != nil {
 		fmt.Fprintln(os.Stderr, "sluice: writing the progress file:", err)
 		return 1
@@ -215,6 +218,14 @@ func (f *feeder) conclude(e *ending, c *exec.Cmd) int {
 		return endAs(c.ProcessState)
 	}
 	return status
+}
+
+// name says which line of its file the only one of the piece is: these are the last words of a line that fails alone, and where records are
+// of several lines nobody else can tell where it is.
+func (f *feeder) name() {
+	if at, err := f.input.Number(f.from); err == nil {
+		fmt.Fprintf(os.Stderr, "sluice: the command failed on line %d of %s\n", at, f.s.Lines.Input)
+	}
 }
 
 // start starts the command.
