@@ -1,7 +1,13 @@
 package submit
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -120,6 +126,9 @@ func (m *training) compose(changed func(string) bool, args []string) (submission
 	case !steps:
 		return submission{}, command.Usage("--steps is missing: how many steps the program makes in all; give for example --steps 90000")
 	}
+	if err := m.place(); err != nil {
+		return submission{}, err
+	}
 	sets := append([]string{"adapter.directory.path=" + quoted(m.checkpoints)}, m.sets...)
 	if m.progress != "" {
 		sets = append(sets, "adapter.directory.progress="+quoted(m.progress))
@@ -129,4 +138,43 @@ func (m *training) compose(changed func(string) bool, args []string) (submission
 		s.goes = here
 	}
 	return s, err
+}
+
+// place finds what is wrong with where the program is said to save. It starts in a copy of the current directory, so no path that leads
+// out of that is of use, and what is there now goes along.
+func (m *training) place() error {
+	name, dir := m.checkpoints, filepath.Clean(m.checkpoints)
+	local := filepath.IsLocal(dir) && dir != "."
+	if here, err := os.Getwd(); !local && err == nil && filepath.IsAbs(dir) {
+		if below, err := filepath.Rel(here, dir); err == nil && filepath.IsLocal(below) && below != "." {
+			return command.Usage("--checkpoint-dir %s is a whole path, and the program starts in a copy of the current directory: give "+
+				"--checkpoint-dir %s, and have the program save there by that name", name, below)
+		}
+	}
+	if !local {
+		return command.Usage("--checkpoint-dir %s is not below the current directory, and the program starts in a copy of that: have the "+
+			"program save to a directory below it, and give that, such as --checkpoint-dir ckpt", name)
+	}
+	if m.noWorkdir || slices.ContainsFunc(m.sets, func(s string) bool { return strings.HasPrefix(s, "subdir=") }) {
+		return nil // it starts where nothing is, or elsewhere
+	}
+	switch info, err := os.Lstat(dir); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return command.Usage("--checkpoint-dir: %w: give a directory that the program can make and save to", err)
+	case info.Mode().Type() == fs.ModeSymlink:
+		return command.Usage("--checkpoint-dir %s is a link, and where that leads would not be kept: give the directory itself", name)
+	case !info.IsDir():
+		return command.Usage("--checkpoint-dir %s is a file: give the directory that the program saves to and goes on from, such as "+
+			"--checkpoint-dir %s", name, holder(dir))
+	}
+	return nil
+}
+
+// holder is the directory that a file is in, or a name for one where that is the current directory.
+func holder(file string) string {
+	if dir := filepath.Dir(file); dir != "." {
+		return dir
+	}
+	return "ckpt"
 }
