@@ -56,8 +56,9 @@ type runner struct {
 	from, to                                int64
 	resume, checkpoint, output, progressing string
 
-	// before is how far the directory was at first.
+	// before is how far the directory was at first, and began when it had last changed then.
 	before int64
+	began  time.Time
 
 	mu   sync.Mutex
 	said marks
@@ -68,6 +69,9 @@ func Main(s Settings, unready int, path string, argv []string) int {
 	r, err := newRunner(s)
 	if err == nil {
 		err = r.restore()
+	}
+	if err == nil {
+		r.began, _, err = lastChange(r.dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "sluice:", err)
@@ -264,7 +268,8 @@ func (r *runner) conclude(s *os.ProcessState, told bool) (status int, err error)
 		return 0, err
 	}
 	w, _ := s.Sys().(syscall.WaitStatus)
-	e := ending{from: r.from, to: r.to, total: r.Total, told: told, status: s.ExitCode(), signaled: w.Signaled(), holds: holds}
+	e := ending{path: r.Path, from: r.from, to: r.to, total: r.Total, told: told, status: s.ExitCode(), signaled: w.Signaled(),
+		holds: holds, saved: !changed.Equal(r.began)}
 	e.torn = e.signaled && ended.Sub(changed) < quiet
 	e.reached, e.known = r.reached(changed)
 	upTo, done, status, why := e.verdict(shim.YieldCode)

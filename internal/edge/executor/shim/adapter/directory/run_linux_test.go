@@ -224,12 +224,14 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		status           int
 		says             string
 	}{
-		"no checkpoint":  {"echo step 3", `step (\d+)`, 1, "nothing in the program's checkpoint directory"},
+		"no checkpoint":  {"echo step 3", `step (\d+)`, 1, "the program ended by itself, and has saved nothing in ckpt"},
 		"no number":      {"echo hello; echo x > ckpt/last", `step (\d+)`, 1, "nothing says how far"},
 		"no name":        {"echo x > ckpt/last", "", 1, "nothing says how far"},
-		"a failure":      {"exit 7", "", 7, "nothing in"},
+		"a failure":      {"exit 7", "", 7, "nothing was saved in ckpt before the program ended"},
 		"no expression":  {"exit 0", "(", unready, "expression of progress"},
-		"a word of ours": {"exit 85", "", 1, "nothing in"},
+		"a word of ours": {"exit 85", "", 1, "nothing was saved in ckpt"},
+		"killed at once": {"kill -KILL $$", "", -1, "nothing was saved in ckpt before the program ended"},
+		"told to end":    {"echo step 60; sleep 600", `step (\d+)`, 128 + 15, "nothing was saved in ckpt before the program had to end"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newChain(t, 100, c.progress, "0", "exit 0")

@@ -7,6 +7,7 @@
 package directory
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -90,15 +91,18 @@ var wholeNumber = regexp.MustCompile(`(\d{1,3}(?:[,_]\d{3})+|\d+)(?:\.\d+)?`)
 
 // ending is how a program ended, and what is known of how far it came.
 type ending struct {
+	// path of its directory, as people gave it.
+	path            string
 	from, to, total int64
 	// told: it was asked to stop, by the supervisor or since it had done its part. status of its exit; signaled: it was killed, by that.
 	told     bool
 	status   int
 	signaled bool
-	// reached is how far its directory is; known: something says that. holds: there is a file in it. torn: it may be written to in half.
-	reached     int64
-	known       bool
-	holds, torn bool
+	// reached is how far its directory is; known: something says that. holds: there is a file in it. saved: the program has changed it.
+	// torn: what it has saved may be written in half.
+	reached            int64
+	known              bool
+	holds, saved, torn bool
 }
 
 // own is the status with which the program itself has ended.
@@ -111,12 +115,14 @@ func (e *ending) verdict(yield int) (upTo int64, done bool, status int, why stri
 	switch {
 	case over && e.known && e.reached >= e.total && e.to == e.total:
 		return e.total, true, 0, ""
-	case e.torn:
+	case !e.saved && (!e.holds || (!over || e.told) && (!e.known || e.reached <= e.from)):
+		return e.from, false, e.failed(), e.unsaved()
+	case e.saved && e.torn:
 		return e.from, false, e.failed(), "the program was killed while it wrote to its checkpoint directory, which does not count: let " +
 			"it end by itself on SIGTERM, with more grace if it needs that"
 	case !e.holds:
-		return e.from, false, e.failed(), "there is nothing in the program's checkpoint directory: it must leave a checkpoint " +
-			"when it gets SIGTERM"
+		return e.from, false, e.failed(), fmt.Sprintf("there is no file in %s: the program must leave a checkpoint there when it gets "+
+			"SIGTERM", e.path)
 	case !e.known:
 		return e.from, false, e.failed(), "nothing says how far the program came: give a regular expression that finds it in its output " +
 			"(--progress), or have it name its checkpoints by number"
@@ -134,6 +140,23 @@ func (e *ending) verdict(yield int) (upTo int64, done bool, status int, why stri
 		return upTo, false, 0, ""
 	}
 	return upTo, false, yield, ""
+}
+
+// unsaved says that the program has changed nothing in its directory, and what may be the cause.
+func (e *ending) unsaved() string {
+	nothing := "nothing"
+	if e.holds {
+		nothing = "nothing new"
+	}
+	const elsewhere = "if it saves elsewhere, say where (--checkpoint-dir)"
+	switch {
+	case e.told:
+		return fmt.Sprintf("%s was saved in %s before the program had to end: it has to save there when it gets SIGTERM, or often enough "+
+			"for its windows (--set minRuntime=30m asks for longer ones); %s", nothing, e.path, elsewhere)
+	case e.status != 0 || e.signaled:
+		return fmt.Sprintf("%s was saved in %s before the program ended", nothing, e.path)
+	}
+	return fmt.Sprintf("the program ended by itself, and has saved %s in %s: %s", nothing, e.path, elsewhere)
 }
 
 // failed is the status of a subjob whose program came no further: its own, if that says so.

@@ -31,10 +31,27 @@ func TestWhatCounts(t *testing.T) {
 		"it crashed behind a checkpoint": {func(e *ending) { e.reached, e.status = 15, 3 }, 15, false, own, ""},
 		"it crashed at once":             {func(e *ending) { e.reached, e.status = 10, 3 }, 10, false, own, "no further"},
 		"it ended at once":               {func(e *ending) { e.reached = 10 }, 10, false, 1, "is too high"},
-		"it saved nothing new":           {func(e *ending) { e.told, e.reached = true, 10 }, 10, false, 1, "no further"},
-		"it saved nothing": {func(e *ending) { e.told, e.reached, e.holds = true, 15, false }, 10, false, 1,
-			"nothing in"},
-		"nobody knows": {func(e *ending) { e.told, e.known = true, false }, 10, false, 1, "nothing says"},
+		"it saved, and came no further":  {func(e *ending) { e.told, e.reached = true, 10 }, 10, false, 1, "no further"},
+		"it saved nothing": {func(e *ending) { e.told, e.reached, e.holds, e.saved = true, 15, false, false }, 10, false, 1,
+			"nothing was saved in out/ckpt before the program had to end"},
+		"it saved nothing new": {func(e *ending) { e.told, e.reached, e.saved = true, 10, false }, 10, false, 1,
+			"nothing new was saved in out/ckpt before"},
+		"it was killed, and had saved nothing": {func(e *ending) {
+			e.told, e.known, e.holds, e.saved, e.torn, e.signaled, e.status = true, false, false, false, true, true, own
+		}, 10, false, own, "nothing was saved in out/ckpt before the program had to end"},
+		"it was killed, and had saved nothing new": {func(e *ending) {
+			e.told, e.reached, e.saved, e.torn, e.signaled, e.status = true, 10, false, true, true, own
+		}, 10, false, own, "nothing new was saved in out/ckpt before the program had to end"},
+		"it was killed by others, and had saved nothing": {func(e *ending) {
+			e.known, e.holds, e.saved, e.torn, e.signaled, e.status = false, false, false, true, true, own
+		}, 10, false, own, "nothing was saved in out/ckpt before the program ended"},
+		"it crashed, and had saved nothing": {func(e *ending) {
+			e.known, e.holds, e.saved, e.status = false, false, false, 3
+		}, 10, false, own, "nothing was saved in out/ckpt before the program ended"},
+		"it ended well, and had saved nothing": {func(e *ending) { e.known, e.holds, e.saved = false, false, false }, 10, false, 1,
+			"ended by itself, and has saved nothing in out/ckpt"},
+		"what came along is further": {func(e *ending) { e.told, e.reached, e.saved = true, 15, false }, 15, false, yielded, ""},
+		"nobody knows":               {func(e *ending) { e.told, e.known = true, false }, 10, false, 1, "nothing says"},
 		"it was killed while it wrote": {func(e *ending) {
 			e.told, e.reached, e.torn, e.signaled, e.status = true, 15, true, true, own
 		}, 10, false, own, "while it wrote"},
@@ -43,7 +60,7 @@ func TestWhatCounts(t *testing.T) {
 		"all is done before its part says so":  {func(e *ending) { e.reached = 100 }, 20, false, 0, ""},
 		"it says so, and has not ended well":   {func(e *ending) { e.to, e.reached, e.status = 100, 100, 1 }, 99, false, own, ""},
 	} {
-		e := ending{from: 10, to: 20, total: 100, known: true, holds: true}
+		e := ending{path: "out/ckpt", from: 10, to: 20, total: 100, known: true, holds: true, saved: true}
 		c.change(&e)
 		upTo, done, status, why := e.verdict(yielded)
 		if upTo != c.upTo || done != c.done || status != c.status || (c.says == "") != (why == "") || !strings.Contains(why, c.says) {
@@ -57,7 +74,8 @@ func TestWhatCounts(t *testing.T) {
 func TestNothingCountsThatIsNotThere(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		e := ending{total: rapid.Int64Range(1, 30).Draw(t, "total"), told: rapid.Bool().Draw(t, "told"),
-			reached: rapid.Int64Range(0, 40).Draw(t, "reached"), known: rapid.Bool().Draw(t, "known"), holds: rapid.Bool().Draw(t, "holds")}
+			reached: rapid.Int64Range(0, 40).Draw(t, "reached"), known: rapid.Bool().Draw(t, "known"), holds: rapid.Bool().Draw(t, "holds"),
+			saved: rapid.Bool().Draw(t, "saved")}
 		e.from = rapid.Int64Range(0, e.total-1).Draw(t, "from")
 		e.to = rapid.Int64Range(e.from+1, e.total).Draw(t, "to")
 		if e.signaled = rapid.Bool().Draw(t, "signaled"); e.signaled {
@@ -71,12 +89,14 @@ func TestNothingCountsThatIsNotThere(t *testing.T) {
 			t.Fatalf("%+v: up to %d, done %v", e, upTo, done)
 		case done && (e.status != 0 || e.reached < e.total):
 			t.Fatalf("%+v: it is done", e)
-		case upTo > e.from && !done && (!e.holds || !e.known || e.torn || e.reached < upTo):
+		case upTo > e.from && !done && (!e.holds || !e.known || e.torn && e.saved || e.reached < upTo):
 			t.Fatalf("%+v: %d counts", e, upTo)
 		case upTo == e.from && (status == 0 || status == yielded || why == ""):
 			t.Fatalf("%+v: nothing counts, and it ends with %d: %q", e, status, why)
 		case status == 0 && upTo != e.to:
 			t.Fatalf("%+v: it ends with 0 at %d", e, upTo)
+		case !e.saved && strings.Contains(why, "wrote"):
+			t.Fatalf("%+v: it wrote nothing, and is told %q", e, why)
 		}
 	})
 }
