@@ -177,8 +177,9 @@ func (m *mapping) compose(given map[string]string, in *mapInput, argv []string) 
 	if err != nil {
 		return submission{}, err
 	}
-	own := []strict.Set{{Path: "spec.items.total", Value: strconv.FormatInt(in.index.Lines, 10)}, {Path: "spec.items.unit", Value: in.unit()},
-		{Path: "spec.onItemFailure", Value: m.onFail}, {Path: "spec.adapter", Value: string(adapter)}}
+	own := []strict.Set{{Path: "spec.items.total", Value: strconv.FormatInt(in.index.Lines, 10)},
+		{Path: "spec.items.unit", Value: in.unit()}, {Path: "spec.onItemFailure", Value: m.onFail},
+		{Path: "spec.adapter", Value: string(adapter)}}
 	if !m.noWorkdir {
 		own = append(own, strict.Set{Path: "spec.workdir", Value: "."})
 	}

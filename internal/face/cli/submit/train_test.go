@@ -58,7 +58,8 @@ func TestTrainRefusesWhereNothingCanBeKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for place, says := range map[string]string{
-		"model.pt":                  "model.pt is a file: give the directory that the program saves to and goes on from, such as --checkpoint-dir c",
+		"model.pt": "model.pt is a file: give the directory that the program saves to and goes on from, such as " +
+			"--checkpoint-dir ckpt",
 		"out/best.pt":               "such as --checkpoint-dir out",
 		"model.pt/x":                "not a directory: give a directory",
 		"link":                      "is a link, and where that leads would not be kept",
