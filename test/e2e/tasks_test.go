@@ -83,6 +83,13 @@ cd "$SLURM_SUBMIT_DIR" && cat data.txt && echo "$SLURM_ARRAY_TASK_ID $1"
 	if out := d.must("logs", name); out != "one.sh\nfrom here\nfrom here\n" {
 		t.Errorf("%q of %s", out, name)
 	}
+
+	runs := filepath.Join(d.dir, "runs")
+	write("bad.sh", "#!/bin/sh\n#SBATCH -t 1:00 --mem=16M\necho ran >> "+runs+"; exit 3\n")
+	d.fails(1, []string{"FAILED", "exit status 3"}, "submit", "--wait", "--quiet", "bad.sh")
+	if out, err := os.ReadFile(runs); string(out) != "ran\n" {
+		t.Errorf("%q, %v: a script that fails is run once", out, err)
+	}
 }
 
 // A sweep has each trial once, with its metrics, and lists what has failed.

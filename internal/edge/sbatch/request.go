@@ -146,7 +146,7 @@ func (m *meaning) read(o Option) {
 		m.bad("no job here waits for another by itself; wait for it first, as in `sluice wait JOB && sluice submit SCRIPT`, and take the " +
 			"line out")
 	case "--requeue":
-		m.note("is always so: what a failing machine has cut short runs again")
+		m.note("is always so: what a failing machine has cut short runs again; what ends with another status than 0 has failed")
 	case "--signal":
 		m.signal(v)
 	case "--ntasks", "--nodes":

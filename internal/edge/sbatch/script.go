@@ -5,6 +5,8 @@ package sbatch
 import (
 	"bytes"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 )
 
@@ -40,6 +42,27 @@ type Script struct {
 
 // Is says whether a file is a script and no job file.
 func Is(data []byte) bool { return bytes.HasPrefix(data, []byte("#!")) }
+
+// Lacking says why a file that is no job file either is taken for a script, and what its first line lacks; empty: it is not.
+func Lacking(file string, data []byte) string {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return ""
+	}
+	options, keys := false, false
+	for line := range bytes.Lines(data) {
+		word, _, _ := bytes.Cut(line, []byte{':'})
+		options = options || bytes.HasPrefix(line, []byte(mark))
+		keys = keys || line[0] == '{' || slices.Contains([]string{"apiVersion", "kind", "metadata", "spec"}, string(word))
+	}
+	switch ext := strings.ToLower(path.Ext(file)); {
+	case !options && (keys || ext == ".yml" || ext == ".yaml" || ext == ".json"):
+		return ""
+	case Is(bytes.TrimLeft(data, "\ufeff \t\r\n")):
+		return "#! has to be the first two bytes of a script: take out what stands in front of it"
+	}
+	return "looks like a script without its first line: begin it with #!/bin/sh, or with another program that runs it, such as " +
+		"#!/usr/bin/env python3"
+}
 
 // Read reads a script's options: the lines that begin with #SBATCH before the first command. All problems are listed.
 func Read(data []byte) (s Script, wrong []Problem) {

@@ -86,9 +86,6 @@ func lacking(r *sbatch.Request) (wrong []sbatch.Problem) {
 	if r.Array == "" {
 		return wrong
 	}
-	if r.Time == 0 {
-		wrong = append(wrong, sbatch.Problem{Text: "how long a task takes is not said: give --time in it, or --sbatch --time=30"})
-	}
 	if r.Slices > 1 {
 		wrong = append(wrong, sbatch.Problem{Text: fmt.Sprintf("a task of an array runs on one slice, and %d GPUs are asked for",
 			r.Slices)})
@@ -124,6 +121,7 @@ func (how *scripting) values(file string, r *sbatch.Request) (list []strict.Set)
 	if r.Array == "" {
 		add("spec.rigid", "{}")
 		add("spec.rigid.slices", strconv.Itoa(r.Slices))
+		add("spec.maxFailures", "1") // sbatch runs a script once; what a lost machine has cut short counts elsewhere
 		if r.Time > 0 {
 			add("spec.rigid.walltime", strict.FormatDuration(r.Time))
 		}
@@ -131,8 +129,10 @@ func (how *scripting) values(file string, r *sbatch.Request) (list []strict.Set)
 		return list
 	}
 	list = append(list, tasksOf("task", len(r.Tasks.IDs), r.Tasks.Parallel)...)
-	add("spec.items.perItem", strict.FormatDuration(r.Time))
-	add("spec.adapter.array.limit", strict.FormatDuration(r.Time))
+	if r.Time > 0 { // else what one takes is measured
+		add("spec.items.perItem", strict.FormatDuration(r.Time))
+		add("spec.adapter.array.limit", strict.FormatDuration(r.Time))
+	}
 	add("spec.adapter.array.indices", quoted(r.Array))
 	add("spec.adapter.array.name", quoted(called))
 	for key, pattern := range map[string]string{"output": r.Output, "error": r.Error} {

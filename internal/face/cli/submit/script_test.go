@@ -53,9 +53,46 @@ func TestScriptBecomesARigidJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if spec := s.job.Spec; spec.MaxFailures != 1 {
+		t.Errorf("it fails after %d runs that failed, and sbatch runs a script once", spec.MaxFailures)
+	}
 	if spec := s.job.Spec; spec.Kind != job.Rigid || spec.Slices != 2 || spec.Walltime.Hours() != 1 || s.job.Workdir != "" ||
 		spec.Launch.Adapter.Given() {
 		t.Errorf("%+v", spec)
+	}
+}
+
+// TestAnArrayWithoutTimeIsMeasured: no limit is no time that its tasks take.
+func TestAnArrayWithoutTimeIsMeasured(t *testing.T) {
+	for _, options := range []string{"", "--time=0", "-t UNLIMITED"} {
+		s, _, err := told(t, scripting{options: options}, "a.sh", "#!/bin/sh\n#SBATCH --array=0-9 --mem=1G\nrun\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spec := s.job.Spec; !spec.Untimed() || spec.Launch.Adapter.Array.Limit != 0 || spec.Total != 10 {
+			t.Errorf("%q: %+v", options, spec)
+		}
+	}
+}
+
+// TestWhatIsNoScriptAndNoJobFile: a script that lacks its first line is taken for neither, and what to do is said.
+func TestWhatIsNoScriptAndNoJobFile(t *testing.T) {
+	t.Chdir(clitest.Tree(t, map[string]string{"a.sh": "#SBATCH --mem=1G\npython3 train.py --lr 1e-3\n", "b.sh": "set -e\necho a: b: c\n",
+		"c.py": "import torch\n", "late.sh": "\n#!/bin/sh\necho\n", "mark.sh": "\ufeff#!/bin/sh\necho\n",
+		"job.yml": "apiVersion: sluice/v1\nkind: [\n", "job.json": "{\"spec\": }", "empty.yml": "", "list.yml": "- a\n- b\n"}))
+	a := session.New(session.Options{Getenv: func(string) string { return "" }})
+	const lacks = "looks like a script without its first line: begin it with #!/bin/sh, or "
+	const late = "#! has to be the first two bytes of a script"
+	for file, says := range map[string]string{"a.sh": lacks, "b.sh": lacks, "c.py": lacks, "late.sh": late,
+		"mark.sh": late,
+		"job.yml": "", "list.yml": "", "job.json": "", "empty.yml": ""} {
+		_, err := read(a, []string{file}, &scripting{})
+		switch {
+		case err == nil || command.ExitCode(err) != command.ExitUsage || !strings.HasPrefix(err.Error(), file+":"):
+			t.Errorf("%s: %v", file, err)
+		case says == "" && strings.Contains(err.Error(), "script"), !strings.Contains(err.Error(), says):
+			t.Errorf("%s: %v, want %q", file, err, says)
+		}
 	}
 }
 
@@ -65,8 +102,7 @@ func TestScriptsThatAreRefused(t *testing.T) {
 		"#!/bin/sh\n#SBATCH --time=x --partition=gpu\n#SBATCH --array=1-\n": {"s:2: --time=x: is no time",
 			"s:2: --partition=gpu: is not understood here",
 			"s:3: --array=1-: "},
-		"#!/bin/sh\n#SBATCH --array=1-3\n": {"s: how much GPU memory it needs",
-			"s: how long a task takes is not said"},
+		"#!/bin/sh\n#SBATCH --array=1-3\n": {"s: how much GPU memory it needs"},
 		"#!/bin/sh\n#SBATCH --array=1-3 --gpus=2 -t 1 --mem=1G -o x.out\n": {"on one slice, and 2 GPUs",
 			"every task would write the same file, x.out"},
 		"#!/usr/bin/perl\n#SBATCH --mem=1G\n":                  {"no directory goes along"},

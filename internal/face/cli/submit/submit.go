@@ -127,6 +127,9 @@ func read(a *session.Session, files []string, how *scripting) ([]submission, err
 			continue
 		}
 		jobs, err := config.ParseJobs(file, data)
+		if lacks := sbatch.Lacking(file, data); err != nil && lacks != "" {
+			err = errkind.Errorf(errkind.Invalid, "%s: %s. If it is to be a job file: %w", file, lacks, err)
+		}
 		if err != nil {
 			wrong = append(wrong, err)
 			continue
