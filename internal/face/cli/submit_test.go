@@ -348,6 +348,40 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestReplace: every command that makes a job of a command line takes the place of one that is over, and of no other.
+func TestReplace(t *testing.T) {
+	t.Chdir(clitest.Tree(t, map[string]string{"in.txt": "a\nb\n"}))
+	for verb, args := range map[string][]string{
+		"run":   {"--items", "10"},
+		"map":   {"--input", "in.txt", "--output", "out"},
+		"sweep": {"--grid", "x=1,2"},
+		"train": {"--checkpoint-dir", "ckpt", "--steps", "9"},
+	} {
+		t.Run(verb, func(t *testing.T) {
+			fake := apitest.New()
+			addr := answering(t, fake)
+			fake.Set(status.Job{Name: "over", State: job.Finished, Spec: &job.Spec{}})
+			fake.Set(status.Job{Name: "runs", State: job.Waiting, Spec: &job.Spec{}})
+			call := func(more ...string) result {
+				all := append(append([]string{verb, "--mem", "1Gi", "--detach"}, args...), more...)
+				return sluice(t, addr, "", append(all, "--", "work", "{x}")...)
+			}
+			if r := call("--name", "over"); r.code != command.ExitFailed || !strings.Contains(r.err, "exists already") {
+				t.Errorf("another job of that name: %+v", r)
+			}
+			if r := call("--name", "over", "--replace"); r.code != 0 || !strings.Contains(r.out, "job over accepted") {
+				t.Errorf("in its place: %+v", r)
+			}
+			if r := call("--name", "runs", "--replace"); r.code == 0 || !strings.Contains(r.err, "is not over") {
+				t.Errorf("one that runs: %+v", r)
+			}
+			if r := call("--replace"); r.code != command.ExitUsage || !strings.Contains(r.err, "give the other's, with --name") {
+				t.Errorf("no name: %+v", r)
+			}
+		})
+	}
+}
+
 // TestInit: a file that is there stays as it is, unless it is to be overwritten.
 func TestInit(t *testing.T) {
 	t.Chdir(t.TempDir())

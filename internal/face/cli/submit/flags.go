@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/config"
@@ -105,6 +107,22 @@ func quoted(v any) string {
 	data, _ := json.Marshal(v) // strings, and lists and mappings of them
 	return string(data)
 }
+
+// replacing gives --replace to a command that makes one job, whose name is a new one unless it is given.
+func replacing(c *cobra.Command, to *bool) {
+	c.Flags().BoolVar(to, "replace", false, replaceUsage)
+	run := c.RunE
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if *to && !cmd.Flags().Changed("name") {
+			return command.Usage("--replace puts the job in place of another of its name, and this gets a new name: give the other's, " +
+				"with --name")
+		}
+		return run(cmd, args)
+	}
+}
+
+// replaceUsage is what --replace does.
+const replaceUsage = "in place of a job of that name that is over; its output is removed"
 
 // needed names the flags of a list that are wanted and not given.
 func needed(given map[string]string, flags []runFlag, want ...string) error {

@@ -78,6 +78,7 @@ again, and so it does after -d.`,
 	f.StringArrayVar(&m.sets, "set", nil, "any other key of spec, such as image=NAME; sluice explain spec lists them")
 	f.BoolVarP(&m.detach, "detach", "d", false, "submit the job and do not wait for it")
 	f.BoolVar(&m.git, "with-git", false, "take .git along with the directory")
+	replacing(c, &m.replace)
 	m.w.Flags(c, "")
 	return command.FormAs(a.App, c, "form", "table", "json", "yaml", "name")
 }
@@ -102,17 +103,21 @@ func (m *mapping) run(ctx context.Context, a *session.Session, given map[string]
 	if err != nil {
 		return err
 	}
-	if given["name"] == "" || !m.known(ctx, a, c, &s) {
+	if given["name"] == "" || m.replace || !m.known(ctx, a, c, &s) {
 		if in.stays {
 			fmt.Fprintf(a.Err, "sluice: %s (%s) stays where it is: that path must lead to it wherever subjobs run\n", in.lines.Input,
 				command.Size(in.index.Size))
 		}
 		quiet := a.Format == "json" || a.Format == "yaml"
-		if _, err = submit(ctx, a, c, []submission{s}, submitting{git: m.git, wait: !m.detach && quiet}); err != nil {
+		if _, err = submit(ctx, a, c, []submission{s}, submitting{git: m.git, wait: !m.detach && quiet, replace: m.replace}); err != nil {
 			return err
 		}
 	}
-	again := fmt.Sprintf("the same command with --name %s waits for it again, and writes %s", s.name, m.output)
+	how := "with"
+	if m.replace { // which would remove what is answered by then
+		how = "without --replace and with"
+	}
+	again := fmt.Sprintf("the same command %s --name %s waits for it again, and writes %s", how, s.name, m.output)
 	if m.detach {
 		fmt.Fprintln(a.Err, "sluice: "+again)
 		return nil

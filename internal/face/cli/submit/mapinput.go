@@ -35,6 +35,7 @@ type mapping struct {
 	header         bool
 	onFail         string
 	noWorkdir, git bool
+	replace        bool
 	values         map[string]*string
 	env, sets      []string
 	detach         bool

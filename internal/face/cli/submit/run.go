@@ -42,7 +42,7 @@ func runFlags() []runFlag {
 func RunCmd(a *session.Session) *cobra.Command {
 	values := map[string]*string{}
 	var env, sets []string
-	var rigid, detach, print, git bool
+	var rigid, detach, print, git, replace bool
 	var w jobs.Waiting
 	c := &cobra.Command{
 		Use: "run [flags] -- COMMAND [ARG...]", Short: "Run a command as a job, without a job file",
@@ -88,7 +88,7 @@ An interrupt ends the waiting and not the job.`,
 				return err
 			}
 			list := []submission{s}
-			if _, err := submit(cmd.Context(), a, c, list, submitting{git: git, wait: !detach}); err != nil || detach {
+			if _, err := submit(cmd.Context(), a, c, list, submitting{git: git, wait: !detach, replace: replace}); err != nil || detach {
 				return err
 			}
 			if err := jobs.Wait(cmd.Context(), a, c, []string{s.name}, w); err != nil {
@@ -117,6 +117,7 @@ An interrupt ends the waiting and not the job.`,
 	f.BoolVarP(&detach, "detach", "d", false, "submit the job and do not wait for it")
 	f.BoolVar(&print, "print", false, "print the job file and submit nothing")
 	f.BoolVar(&git, "with-git", false, "take .git along with the directory")
+	replacing(c, &replace)
 	w.Flags(c, "")
 	return a.Output(c)
 }

@@ -92,7 +92,7 @@ the exit code is 1 if a task has failed. docs/programs.md has the rest.`,
 	c.Flags().BoolVar(&dry, "dry-run", false, "say what would happen, when the jobs would start and why, and submit nothing")
 	c.Flags().BoolVar(&wait, "wait", false, "wait until the jobs are over; exit 1 if one did not complete")
 	w.Flags(c, "with --wait: ")
-	c.Flags().BoolVar(&replace, "replace", false, "in place of a job of that name that is over; its output is removed")
+	c.Flags().BoolVar(&replace, "replace", false, replaceUsage)
 	c.Flags().BoolVar(&git, "with-git", false, "take .git along with the work directory")
 	c.Flags().StringVar(&how.options, "sbatch", "",
 		"options of sbatch that count before those of scripts, such as \"--array=0-9 --time=30\"")

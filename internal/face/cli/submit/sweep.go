@@ -38,7 +38,7 @@ func SweepCmd(a *session.Session) *cobra.Command {
 	values := map[string]*string{}
 	var env, sets []string
 	var how sweeping
-	var detach, print, git bool
+	var detach, print, git, replace bool
 	var w jobs.Waiting
 	c := &cobra.Command{
 		Use: "sweep [flags] -- COMMAND [ARG...]", Short: "Run a command once for each of many settings of its parameters",
@@ -80,7 +80,8 @@ ends the waiting and not the sweep; the same command with the same --name waits 
 				return err
 			}
 			fmt.Fprintf(a.Err, "sluice: %d trials\n", n)
-			if _, err := submit(cmd.Context(), a, c, []submission{s}, submitting{git: git, wait: !detach}); err != nil || detach {
+			how := submitting{git: git, wait: !detach, replace: replace}
+			if _, err := submit(cmd.Context(), a, c, []submission{s}, how); err != nil || detach {
 				return err
 			}
 			if err := jobs.Wait(cmd.Context(), a, c, []string{s.name}, w); err != nil {
@@ -109,6 +110,7 @@ ends the waiting and not the sweep; the same command with the same --name waits 
 	f.BoolVar(&print, "print", false, "print the job file and submit nothing")
 	f.BoolVar(&how.stay, "no-workdir", false, "the current directory does not go along")
 	f.BoolVar(&git, "with-git", false, "take .git along with the directory")
+	replacing(c, &replace)
 	w.Flags(c, "")
 	a.Output(c)
 	c.AddCommand(results.Cmd(a))

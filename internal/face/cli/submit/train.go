@@ -26,6 +26,7 @@ type training struct {
 	values                        map[string]*string
 	checkpoints, progress         string
 	noWorkdir, git, detach, print bool
+	replace                       bool
 	env, sets                     []string
 	w                             jobs.Waiting
 }
@@ -76,6 +77,7 @@ The current directory goes along, as it is now, and the program starts there; wi
 	f.BoolVarP(&m.detach, "detach", "d", false, "submit the job and do not wait for it")
 	f.BoolVar(&m.print, "print", false, "print the job file and submit nothing")
 	f.BoolVar(&m.git, "with-git", false, "take .git along with the directory")
+	replacing(c, &m.replace)
 	m.w.Flags(c, "")
 	return a.Output(c)
 }
@@ -93,7 +95,8 @@ func (m *training) run(cmd *cobra.Command, a *session.Session, args []string) er
 	if err != nil {
 		return err
 	}
-	if _, err := submit(cmd.Context(), a, c, []submission{s}, submitting{git: m.git, wait: !m.detach}); err != nil || m.detach {
+	how := submitting{git: m.git, wait: !m.detach, replace: m.replace}
+	if _, err := submit(cmd.Context(), a, c, []submission{s}, how); err != nil || m.detach {
 		return err
 	}
 	if err := jobs.Wait(cmd.Context(), a, c, []string{s.name}, m.w); err != nil {
