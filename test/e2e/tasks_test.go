@@ -86,7 +86,10 @@ cd "$SLURM_SUBMIT_DIR" && cat data.txt && echo "$SLURM_ARRAY_TASK_ID $1"
 
 	runs := filepath.Join(d.dir, "runs")
 	write("bad.sh", "#!/bin/sh\n#SBATCH -t 1:00 --mem=16M\necho ran >> "+runs+"; exit 3\n")
-	d.fails(1, []string{"FAILED", "exit status 3"}, "submit", "--wait", "--quiet", "bad.sh")
+	d.fails(1, []string{"FAILED"}, "submit", "--wait", "--quiet", "bad.sh")
+	if j := d.must("jobs", "--limit", "1", "-o", "json"); !strings.Contains(j, "its subjob ended without progress: exit status 3") {
+		t.Errorf("%s", j)
+	}
 	if out, err := os.ReadFile(runs); string(out) != "ran\n" {
 		t.Errorf("%q, %v: a script that fails is run once", out, err)
 	}

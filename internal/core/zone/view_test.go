@@ -246,6 +246,7 @@ func TestTooMuchOfAnythingEndsTheJob(t *testing.T) {
 		30: {job.NodeFailed, 3, "30 times in a row its subjobs were ended from outside: it was restarted"},
 		40: {job.NodeFailed, 40, "40 times in a row its subjobs were ended from outside: it was restarted"},
 		3:  {job.Lost, 3, "3 times in a row its subjobs ended without progress: it was restarted"},
+		1:  {job.Lost, 1, "its subjob ended without progress: it was restarted"},
 	} {
 		w, runs := newWorld(t, 1024), 0
 		w.run = func(m *protocol.Message) (time.Duration, job.Result) {

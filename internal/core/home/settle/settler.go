@@ -97,6 +97,9 @@ func (d *Settler) Hopeless(j *record.Job) string {
 	if last != "" {
 		last = ": " + last
 	}
+	if l.Failures == 1 && j.Spec.MaxFailures <= 1 {
+		return "its subjob ended without progress" + last
+	}
 	if l.Failures >= max(1, j.Spec.MaxFailures) {
 		return fmt.Sprintf("%d times in a row its subjobs ended without progress%s", l.Failures, last)
 	}
