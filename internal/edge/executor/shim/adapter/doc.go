@@ -29,6 +29,8 @@ type Settings struct {
 	// Grace is the time between SIGTERM and SIGKILL, Total how many units the job has.
 	Grace time.Duration
 	Total int64
+	// Room is how many bytes the subjob may leave.
+	Room int64
 }
 
 // Arguments are those of the adapter's process for a command whose program lies at path.

@@ -18,7 +18,8 @@ func Main(args []string) int {
 		return 2
 	}
 	if s.Directory.Path != "" {
-		return directory.Main(directory.Settings{Directory: s.Directory, Grace: s.Grace, Total: s.Total}, Unready, args[1], args[2:])
+		d := directory.Settings{Directory: s.Directory, Grace: s.Grace, Total: s.Total, Room: s.Room}
+		return directory.Main(d, Unready, args[1], args[2:])
 	}
 	if s.Tasks() {
 		return tasks.Main(tasksOf(&s), Unready, args[2:])

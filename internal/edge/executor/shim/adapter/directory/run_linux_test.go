@@ -118,8 +118,11 @@ func (c *chain) run(to int64, meanwhile func(*exec.Cmd)) (status int, said strin
 		Progress   int64
 		Checkpoint bool
 	}
-	if err = errors.Join(err, json.Unmarshal(data, &got)); err != nil || !got.Checkpoint || got.Progress <= c.from || got.Progress > to {
+	if err = errors.Join(err, json.Unmarshal(data, &got)); err != nil || got.Progress <= c.from || got.Progress > to {
 		c.Fatalf("subjob [%d,%d) says %s: %v", c.from, to, data, err)
+	}
+	if !got.Checkpoint { // said on the way, and counts for nothing
+		return p.ProcessState.ExitCode(), text.String()
 	}
 	c.from, c.resume = got.Progress, place("checkpoint")
 	return p.ProcessState.ExitCode(), text.String()
