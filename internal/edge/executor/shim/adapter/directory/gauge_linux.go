@@ -3,7 +3,6 @@ package directory
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"io"
 	"os"
 	"regexp"
@@ -26,20 +25,28 @@ const longLine = 64 << 10
 
 // read passes on what the program says, and takes down how far it says it is.
 func (g *gauge) read(out *os.File, own io.Writer) {
-	lines := bufio.NewReaderSize(io.TeeReader(out, own), longLine)
-	for {
-		line, err := lines.ReadSlice('\n')
-		for _, part := range bytes.FieldsFunc(line, func(c rune) bool { return c == '\n' || c == '\r' }) { // bars of progress return
-			if n, ok := numberIn(string(part), g.by); ok {
-				g.mu.Lock()
-				g.said = g.said.say(time.Now(), n)
-				g.mu.Unlock()
-			}
-		}
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return
+	lines := bufio.NewScanner(io.TeeReader(out, own))
+	lines.Buffer(make([]byte, 0, longLine), longLine)
+	lines.Split(cutLine)
+	for lines.Scan() {
+		if n, ok := numberIn(lines.Text(), g.by); ok {
+			g.mu.Lock()
+			g.said = g.said.say(time.Now(), n)
+			g.mu.Unlock()
 		}
 	}
+}
+
+// cutLine splits what a program says as bufio.SplitFunc has it. A carriage return ends a line too, since bars of progress return and may
+// never come to a line end, and so does the longest that is looked at.
+func cutLine(data []byte, over bool) (advance int, line []byte, err error) {
+	if end := bytes.IndexAny(data, "\r\n"); end >= 0 {
+		return end + 1, data[:end], nil
+	}
+	if over && len(data) > 0 || len(data) >= longLine {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
 }
 
 // near is how far the program is about, whether or not that is in its directory.

@@ -265,3 +265,15 @@ ln -s sub/state-1 ckpt/latest-3; : > ckpt/old`
 		t.Fatalf("status %d at %d: %s", status, w.from, said)
 	}
 }
+
+// TestABarOfProgressIsRead: a program that only returns in its line, as bars of progress do, is heard before its line ends.
+func TestABarOfProgressIsRead(t *testing.T) {
+	c := newChain(t, 1000, `step (\d+)`, "0.01", "exit 0")
+	c.script = strings.Replace(c.script, `echo "step $i of 1000"`, `printf '\rstep %d of 1000 ' $i`, 1)
+	if status, said := c.run(3, nil); status != 0 || c.from != 3 {
+		t.Fatalf("it has ended with %d, and has done %d: %s", status, c.from, said)
+	}
+	if at, err := os.ReadFile(filepath.Join(c.resume, mileage)); err != nil || strings.HasPrefix(string(at), "1000 ") {
+		t.Errorf("it ran to %s, for a part of 3: %v", at, err)
+	}
+}
