@@ -189,7 +189,8 @@ func TestMapRefuses(t *testing.T) {
 	t.Parallel()
 	d := up(t, "sim:custom,mem=64Mi+64Mi")
 	dir := work(t, map[string]string{"in.txt": strings.Repeat("line\n", 50) + "bad\nline\n", "out": "older",
-		"few": "a\nb\nc\n", "rows.csv": "n,text\n\n1,\"a\nb\"\n2,c\n\nbad,d\n3,e\n"})
+		"few": "a\nb\nc\n", "flat.csv": "n,text\n1,a\n2,bad\n3,c\n",
+		"rows.csv": "n,text\n\n1,\"a\nb\"\n2,c\n\nbad,d\n3,e\n"})
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
@@ -207,6 +208,8 @@ func TestMapRefuses(t *testing.T) {
 			"while read x; do [ $x = bad ] && exit 4; echo $x; done"}, 1, []string{"FAILED", "line 51 fails", "line 51 of in.txt"}},
 		"a record is bad": {[]string{"--input", "rows.csv", "--on-item-failure", "fail", "--", "awk",
 			`/bad/ {exit 4} NR > 1 && !/"$/`}, 1, []string{"FAILED", "record 3 fails", "line 7 of rows.csv"}},
+		"a row is bad": {[]string{"--input", "flat.csv", "--on-item-failure", "fail", "--", "awk", `/bad/ {exit 4} NR > 1`}, 1,
+			[]string{"FAILED", "line 3 fails", "line 3 of flat.csv"}},
 		"too many": {[]string{"--on-item-failure", "fail", "--", "sh", "-c", "cat; echo more"}, 1, []string{"FAILED", "wrote"}},
 		"all lines are bad": {[]string{"--input", "few", "--", "sh", "-c", "read x; exit 3"}, 1,
 			[]string{"each of the 3 lines", "sluice logs"}},

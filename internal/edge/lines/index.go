@@ -24,8 +24,8 @@ const (
 	stride = 256
 )
 
-// Index is where the lines of a file begin: its first line as JSON, then the offsets as 64-bit numbers, little endian. Behind each offset
-// in a file of CSV stands how many line ends lie before it, since its records may be several lines long.
+// Index is where the lines of a file begin: its first line as JSON, then the offsets as 64-bit numbers, little endian. Where records of CSV
+// are several lines long, or empty lines lie between them, how many line ends lie before it stands behind each offset.
 type Index struct {
 	// Kind is indexFormat.
 	Kind string
@@ -39,7 +39,7 @@ type Index struct {
 	Every int64
 	// Header is the header's length in bytes; 0: there is none.
 	Header int64
-	// Numbered: there are line ends behind offsets.
+	// Numbered: there are line ends behind offsets, since what counts as a line here is not always one of the file's.
 	Numbered bool `json:",omitempty"`
 
 	places []place
@@ -75,11 +75,12 @@ func Build(path string, format job.LineFormat, header bool) (*Index, error) {
 
 // Of is the index of what r reads, which has no time of change.
 func Of(r io.Reader, format job.LineFormat, header bool) (*Index, error) {
-	x := &Index{Kind: indexFormat, Every: stride, Numbered: format == job.CSV}
+	x := &Index{Kind: indexFormat, Every: stride}
 	sum := sha256.New()
 	s := NewScanner(io.TeeReader(r, sum), format, 0)
 	var buf []byte
-	for head := header; ; {
+	records := int64(0)
+	for head := header; ; records++ {
 		line, at, err := s.Next(buf[:0])
 		if errors.Is(err, io.EOF) {
 			break
@@ -88,6 +89,7 @@ func Of(r io.Reader, format job.LineFormat, header bool) (*Index, error) {
 			return nil, err
 		}
 		buf = line
+		x.Numbered = x.Numbered || s.at != records
 		switch {
 		case head:
 			x.Header, head = s.offset, false
@@ -97,6 +99,7 @@ func Of(r io.Reader, format job.LineFormat, header bool) (*Index, error) {
 		}
 		x.Lines++
 	}
+	x.Numbered = x.Numbered || s.ends > records
 	x.Size, x.Digest = s.offset, hex.EncodeToString(sum.Sum(nil))
 	return x, nil
 }

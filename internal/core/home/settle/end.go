@@ -78,7 +78,8 @@ func (d *Settler) Settled(now quantity.Instant, j *record.Job, out *protocol.Out
 	case j.Complete():
 		v := job.Verdict{State: job.Finished, Reason: "all of it is committed"}
 		if bad := j.Progress().Skipped(); bad.Len() > 0 {
-			v.Reason = fmt.Sprintf("all of it is committed but for %d bad %ss: %s", bad.Len(), j.Spec.UnitName(), output.Spans(bad, j.Spec))
+			v.Reason = fmt.Sprintf("all of it is committed but for %s: %s", counted(bad.Len(), "bad "+j.Spec.UnitName()),
+				output.Spans(bad, j.Spec))
 		}
 		d.End(now, j, v, out)
 	case e.Stopping():
@@ -89,6 +90,14 @@ func (d *Settler) Settled(now quantity.Instant, j *record.Job, out *protocol.Out
 		}
 	}
 	d.Surrendered(j, out)
+}
+
+// counted is a number of things in words.
+func counted(n int64, of string) string {
+	if n != 1 {
+		of += "s"
+	}
+	return fmt.Sprintf("%d %s", n, of)
 }
 
 // Closes is when a job that only waits for its output to be published ends without it; Never for other jobs. The time counts from when its

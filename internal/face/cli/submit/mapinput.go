@@ -101,6 +101,9 @@ func (m *mapping) file(in *mapInput, dir string, info os.FileInfo) (err error) {
 	if in.index, err = lines.Build(in.path, in.lines.Format, in.lines.Header); err != nil {
 		return fmt.Errorf("--input: %w", err)
 	}
+	if !in.index.Numbered { // each record is a line: it is read as text is, whose lines everybody counts alike
+		in.lines.Format = job.Text
+	}
 	name, err := filepath.Rel(dir, in.path)
 	if err != nil {
 		return err

@@ -11,6 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/face/cli/clitest"
 )
 
 // TestAnswersAreWholeLines: of each piece as many lines are kept as count, however its bytes come and whatever lies behind, and of headers
@@ -93,5 +95,25 @@ func TestGaps(t *testing.T) {
 	if _, err := gaps([]*pb.Output{{Range: &pb.Range{To: 8}, Lost: "gone"}}, 8, "record"); err == nil ||
 		!strings.Contains(err.Error(), "records 1 to 8 can't be had: gone") {
 		t.Errorf("lost: %v", err)
+	}
+}
+
+// TestWhatRowsAreCalled: where each record is a line they are lines for all that counts them.
+func TestWhatRowsAreCalled(t *testing.T) {
+	t.Chdir(clitest.Tree(t, map[string]string{"flat.csv": "n,text\r\n1,a\r\n2,\"b,c\"", "rows.csv": "n,text\n1,\"a\nb\"\n2,c\n",
+		"gaps.csv": "n,text\n\n1,a\n2,b\n"}))
+	for file, want := range map[string]job.Lines{
+		"flat.csv": {Format: job.Text, Header: true}, "rows.csv": {Format: job.CSV, Header: true},
+		"gaps.csv": {Format: job.CSV, Header: true},
+	} {
+		m := mapping{input: file, output: "out"}
+		in, err := m.read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		unit := map[job.LineFormat]string{job.Text: "line", job.CSV: "record"}[want.Format]
+		if in.lines.Format != want.Format || in.lines.Header != want.Header || in.index.Lines != 2 || in.unit() != unit {
+			t.Errorf("%s: %d %ss, %+v", file, in.index.Lines, in.unit(), in.lines)
+		}
 	}
 }
