@@ -152,6 +152,35 @@ echo "{\"metric\": 0.$2, \"step\": 2}" >> "$SLUICE_METRICS_FILE"; echo $1 $2`,
 	}
 }
 
+// A task that is killed wherever it runs is the one that fails: those behind it run.
+func TestTaskThatIsAlwaysKilled(t *testing.T) {
+	t.Parallel()
+	d := up(t, three)
+	_, errs, code := d.sluice("run", "--array", "0-9", "--per-item", "100ms", "--mem", "16Mi", "--name", "killed", "--quiet", "--server",
+		d.addr, "--", "sh", "-c",
+		`case $SLURM_ARRAY_TASK_ID in 0|4) echo x >> "`+d.dir+`/tries"; kill -9 $$;; esac; echo $SLURM_ARRAY_TASK_ID`)
+	if code != 1 {
+		t.Errorf("exit %d", code)
+	}
+	says(t, errs, "task 0: signal 9 (killed), most likely for want of memory; task 4: signal 9 (killed), most")
+	if j := d.job("killed"); j.State != "COMPLETED" || j.Progress != 10 {
+		t.Errorf("%+v", j)
+	}
+	if tries, err := os.ReadFile(filepath.Join(d.dir, "tries")); err != nil || strings.Count(string(tries), "x") < 4 ||
+		strings.Count(string(tries), "x") > 6 {
+		t.Errorf("two tasks were tried %q, %v; want each at least twice and at most three times", tries, err)
+	}
+	for i, r := range results(t, d, "killed") {
+		state := "DONE"
+		if i == 0 || i == 4 {
+			state = "FAILED"
+		}
+		if r["task"] != float64(i) || r["state"] != state {
+			t.Errorf("%v, want %s", r, state)
+		}
+	}
+}
+
 // A trial whose lease ends is run again, and has one record.
 func TestTaskThatIsCut(t *testing.T) {
 	t.Parallel()

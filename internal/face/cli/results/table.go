@@ -23,7 +23,7 @@ func Cmd(a *session.Session) *cobra.Command {
 		Use: "results JOB", Short: "Show what became of each trial of a sweep, or task of an array",
 		Long: `Show one line for each trial of a sweep, or task of an array: its parameters, how it
 ended, and what its metrics said. DONE and FAILED have ended; SKIPPED was given up, since
-its subjobs were killed whenever it ran; OPEN has not ended yet. METRIC and STEP are of the
+whenever it ran its subjob passed a limit; OPEN has not ended yet. METRIC and STEP are of the
 last line in $SLUICE_METRICS_FILE, LEAST and MOST are over all lines.`,
 		Example: "  sluice sweep results sweep-lr\n  sluice sweep results sweep-lr -o csv > results.csv",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.CompleteJobs(),

@@ -36,11 +36,16 @@ type Record struct {
 // Failed says whether the task did.
 func (r *Record) Failed() bool { return r.Exit != 0 || r.Timeout }
 
+// killed says that a SIGKILL ended the task which did not come from Sluice.
+func (r *Record) killed() bool { return r.Signal == int(syscall.SIGKILL) && !r.Timeout }
+
 // Said is how the task ended, for people.
 func (r *Record) Said() string {
 	switch {
 	case r.Timeout:
 		return "it ran for longer than it may"
+	case r.killed():
+		return fmt.Sprintf("signal %d (%v), most likely for want of memory", r.Signal, syscall.SIGKILL)
 	case r.Signal != 0:
 		return fmt.Sprintf("signal %d (%v)", r.Signal, syscall.Signal(r.Signal))
 	}

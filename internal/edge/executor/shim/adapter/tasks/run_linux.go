@@ -29,6 +29,11 @@ const (
 	lingering = 2 * time.Second
 	// tailBytes of what a failed task said last go to the subjob's own stderr.
 	tailBytes = 2 << 10
+	// resting is how long a task that was killed is left alone before its second run. Where all of the subjob is being killed, this process
+	// is gone by then.
+	resting = time.Second
+	// again is the status of a task that was killed and is to be run once more. It is no exit status.
+	again = -1
 )
 
 // Main runs the tasks of this subjob, as its environment has it, and is its exit status: unready if no task is to blame.
@@ -101,7 +106,7 @@ func (r *runner) all(list []task) int {
 			status = yielded
 			break
 		}
-		rec, ends, err := r.one(t)
+		rec, ends, err := r.settle(t, i == 0)
 		if err == nil && rec != nil {
 			err = errors.Join(r.keep(rec), r.report(t.unit+1))
 		}
@@ -119,11 +124,43 @@ func (r *runner) all(list []task) int {
 	return status
 }
 
-// one runs a task. Without a record it does not count, and status is what the subjob ends with.
-func (r *runner) one(t *task) (rec *Record, status int, err error) {
+// fate is what a SIGKILL that came from outside means to a task.
+type fate int
+
+const (
+	// takesAll: the subjob ends by it too, since it says nothing about the task. Another subjob runs the task again.
+	takesAll fate = iota
+	// takesOne: the task is run once more.
+	takesOne
+	// isEnd: it is the task's end, as an exit status is.
+	isEnd
+)
+
+// settle runs a task until it has ended or is given back, as the result of one says. A task that is killed behind others runs again as the
+// first of another subjob. There it is run once more, and if it is killed again that is its end: a task that is killed wherever it runs
+// would keep those behind it for ever.
+func (r *runner) settle(t *task, first bool) (rec *Record, status int, err error) {
+	f := takesAll
+	if first && r.s.Keep {
+		f = takesOne
+	}
+	if rec, status, err = r.one(t, f); status != again {
+		return rec, status, err
+	}
+	fmt.Fprintf(r.stderr, "sluice: %s is run once more\n", t.label)
+	select {
+	case <-r.stop:
+		return nil, yielded, nil
+	case <-time.After(resting):
+		return r.one(t, isEnd)
+	}
+}
+
+// one runs a task once. Without a record it does not count, and status is what the subjob ends with, or again.
+func (r *runner) one(t *task, f fate) (rec *Record, status int, err error) {
 	stage := filepath.Join(r.out, unfinished, strconv.FormatInt(t.unit, 10))
 	own := filepath.Join(stage, "output")
-	if err = os.MkdirAll(own, 0o777); err != nil {
+	if err = errors.Join(os.RemoveAll(stage), os.MkdirAll(own, 0o777)); err != nil { //sluice:trusted it runs as the subjob itself
 		return nil, 0, err
 	}
 	said, err := os.Create(filepath.Join(stage, "out"))
@@ -152,21 +189,19 @@ func (r *runner) one(t *task) (rec *Record, status int, err error) {
 	rec = &Record{Unit: t.unit, Task: t.index, Params: t.params, Exit: end.code, Signal: end.signal, Timeout: end.timeout,
 		Seconds: float64(end.took.Milliseconds()) / 1000, Output: t.out}
 	fmt.Fprintf(r.stdout, "sluice: %s ended after %s: %s\n", t.label, end.took.Round(time.Millisecond), rec.Said())
-	switch {
-	case end.asked:
+	if end.asked {
 		// Another subjob runs it again, whatever its exit status: many programs end with 0 when they are told to, and are not done.
 		return nil, yielded, nil
-	case !rec.Failed():
-	case !r.s.Keep || rec.Signal == int(syscall.SIGKILL) && !rec.Timeout:
+	}
+	killed := rec.killed()
+	if rec.Failed() && (!r.s.Keep || killed) {
 		fmt.Fprintf(r.stderr, "%s\nsluice: %s: %s\n", strings.TrimRight(failing.tail(), "\n"), t.label, rec.Said())
-		if rec.Signal == int(syscall.SIGKILL) { // what came from outside says nothing about the task, so the subjob ends as the task did
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {}
-		}
-		if rec.Exit < 1 || rec.Exit == yielded || rec.Exit == r.unready { // words of ours, which a command means nothing by
-			rec.Exit = 1
-		}
-		return nil, rec.Exit, nil
+	}
+	switch {
+	case killed && f == takesOne:
+		return nil, again, nil
+	case rec.Failed() && !r.s.Keep || killed && f == takesAll:
+		return nil, r.endAs(rec), nil
 	}
 	if t.metrics != "" {
 		if rec.Metrics, err = sumFile(filepath.Join(stage, "metrics")); err != nil {
@@ -174,6 +209,18 @@ func (r *runner) one(t *task) (rec *Record, status int, err error) {
 		}
 	}
 	return rec, 0, r.place(t, stage, own)
+}
+
+// endAs is the exit status of a subjob that ends as a task did, if it is not killed as the task was.
+func (r *runner) endAs(rec *Record) int {
+	if rec.Signal == int(syscall.SIGKILL) {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+	if rec.Exit < 1 || rec.Exit == yielded || rec.Exit == r.unready { // words of ours, which a command means nothing by
+		return 1
+	}
+	return rec.Exit
 }
 
 // ending is how a command ended.

@@ -190,15 +190,70 @@ func TestFailuresAreKept(t *testing.T) {
 		t.Errorf("exit %d: %s", status, &j.stderr)
 	}
 
-	// SIGKILL came from outside, and ends the subjob as it would have ended the command.
-	j = start(t, Settings{Keep: true, Array: &Array{Indices: "0-3"}}, 0, 4, "sh", "-c", `[ $SLURM_ARRAY_TASK_ID != 1 ] || kill -9 $$`)
-	if status := j.wait(); status != -9 || j.said("progress") != `{"progress": 1}` {
-		t.Errorf("exit %d, %q: %s", status, j.said("progress"), &j.stderr)
-	}
-
 	j = start(t, Settings{Keep: true, Array: &Array{Indices: "0"}}, 0, 1, "/no/such/program")
 	if status := j.wait(); status != unready || !strings.Contains(j.stderr.String(), "/no/such/program") {
 		t.Errorf("exit %d: %s", status, &j.stderr)
+	}
+}
+
+// TestKilledTasks: a task that is killed behind others is tried again by the next subjob, as its first. There it is run once more, and what
+// kills it then is its end, so that the tasks behind it run.
+func TestKilledTasks(t *testing.T) {
+	t.Parallel()
+	const killed = `echo $SLURM_ARRAY_TASK_ID >> tries; [ $SLURM_ARRAY_TASK_ID != 1 ] || kill -9 $$`
+	array := Settings{Keep: true, Array: &Array{Indices: "0-3"}}
+	j := start(t, array, 0, 4, "sh", "-c", killed)
+	if status := j.wait(); status != -9 || j.said("progress") != `{"progress": 1}` || j.said("tries") != "0\n1\n" {
+		t.Errorf("exit %d, %q, tries %q: %s", status, j.said("progress"), j.said("tries"), &j.stderr)
+	}
+
+	j = start(t, array, 1, 4, "sh", "-c", killed)
+	if status := j.wait(); status != 0 || j.said("progress") != `{"progress": 4}` || j.said("tries") != "1\n1\n2\n3\n" {
+		t.Errorf("exit %d, %q, tries %q: %s", status, j.said("progress"), j.said("tries"), &j.stderr)
+	}
+	list, err := ReadRecords(strings.NewReader(j.said("out/"+RecordFile)), 1, 4)
+	if err != nil || len(list) != 3 || list[0].Signal != 9 || list[1].Failed() || list[2].Failed() {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	if said := list[0].Said(); !strings.Contains(said, "signal 9 (killed)") || !strings.Contains(said, "want of memory") {
+		t.Errorf("it says %q", said)
+	}
+	if said := j.stderr.String(); strings.Count(said, "task 1: ") != 2 || !strings.Contains(said, "is run once more") {
+		t.Errorf("the log says %q", said)
+	}
+
+	// With fail the subjob ends as the task did, at once.
+	j = start(t, Settings{Array: &Array{Indices: "0-3"}}, 1, 4, "sh", "-c", killed)
+	if status := j.wait(); status != -9 || j.said("progress") != "" || j.said("tries") != "1\n" {
+		t.Errorf("exit %d, %q, tries %q: %s", status, j.said("progress"), j.said("tries"), &j.stderr)
+	}
+}
+
+// TestKilledOnce: the second run of a task finds nothing of what the first has left, and its end is the task's.
+func TestKilledOnce(t *testing.T) {
+	t.Parallel()
+	j := start(t, Settings{Keep: true, Trials: &Trials{Table: "table"}}, 0, 2, "sh", "-c",
+		`n=first; [ ! -e seen ] || n=second; echo $n; echo x > "$SLUICE_OUTPUT_DIR/$n"; echo '{"metric": 1}' >> "$SLUICE_METRICS_FILE"
+[ -e seen ] || { echo > seen; kill -9 $$; }`)
+	if status := j.wait(); status != 0 || !slices.Equal(j.records(), []string{"0:0", "1:0"}) {
+		t.Fatalf("exit %d, %q: %s", status, j.records(), &j.stderr)
+	}
+	if got, want := j.left(), []string{RecordFile, "trial-0/second", "trial-0.metrics.jsonl", "trial-0.out", "trial-1/second",
+		"trial-1.metrics.jsonl", "trial-1.out"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if j.said("out/trial-0.out") != "second\n" || strings.Count(j.said("out/trial-0.metrics.jsonl"), "metric") != 1 {
+		t.Errorf("%q, %q", j.said("out/trial-0.out"), j.said("out/trial-0.metrics.jsonl"))
+	}
+}
+
+// TestCutWhileItRests: a subjob that is told to end between the two runs of a killed task gives the task back.
+func TestCutWhileItRests(t *testing.T) {
+	t.Parallel()
+	j := start(t, Settings{Keep: true, Grace: time.Minute, Array: &Array{Indices: "0-1"}}, 0, 2, "sh", "-c",
+		`kill -TERM $PPID; kill -9 $$`)
+	if status := j.wait(); status != yielded || j.said("progress") != "" || len(j.left()) != 0 {
+		t.Errorf("exit %d, %q, %q: %s", status, j.said("progress"), j.left(), &j.stderr)
 	}
 }
 
