@@ -39,6 +39,9 @@ func (r *Result) Mix(h digest.Hash) digest.Hash {
 	if r.LeftNothing { // the same
 		h = h.Text("nothing")
 	}
+	if r.Idle != 0 { // the same
+		h = h.Text("idle").Int(int64(r.Idle))
+	}
 	return h
 }
 

@@ -74,6 +74,8 @@ type Result struct {
 	// Waited is how long of its run it could not go on since others had the processors, or its control group had used up its time
 	// on them; at most Ran, and no more than what was seen. 0 where it never waited, and where nobody looks.
 	Waited time.Duration
+	// Idle is how long its command went on after all of its units were done, which no unit has cost; 0 where nobody looks.
+	Idle time.Duration
 	// LeftNothing: neither output nor checkpoint, and no word in its logs. The store has no name of it, and its machine's head looks
 	// for none.
 	LeftNothing bool
@@ -87,8 +89,8 @@ func (r *Result) Ran() time.Duration {
 	return r.End.Sub(r.Start)
 }
 
-// Own is how long it would have run on a machine with a processor for it: what may be learned of the program.
-func (r *Result) Own() time.Duration { return r.Ran() - r.wait() }
+// Own is how long it would have run for its units on a machine with a processor for it: what may be learned of the program.
+func (r *Result) Own() time.Duration { return max(0, r.Ran()-r.wait()-max(0, r.Idle)) }
 
 // Busy is the share of its run that it waited for a processor, in parts per thousand.
 func (r *Result) Busy() int64 {

@@ -36,6 +36,7 @@ func resultFields(c *coder.Coder, r *job.Result) {
 	coder.Signed(c, 12, &r.Unpack)
 	coder.Signed(c, 13, &r.Waited)
 	coder.Boolean(c, 14, &r.LeftNothing)
+	coder.Signed(c, 15, &r.Idle)
 }
 
 func specFields(c *coder.Coder, s *job.Spec) {

@@ -51,6 +51,27 @@ func TestWaitingForAProcessorIsNotLearnedAsRunTime(t *testing.T) {
 	}
 }
 
+// TestIdleTimeIsNotLearnedAsRunTime: what a command did after its last unit no unit has cost, also of a piece that measures.
+func TestIdleTimeIsNotLearnedAsRunTime(t *testing.T) {
+	for _, perUnit := range []time.Duration{time.Second, 0} {
+		spec := &job.Spec{Kind: job.Items, Total: 100, Grid: 1, Parallelism: 1, PerUnit: perUnit}
+		rate := func(ran, idle time.Duration) time.Duration {
+			c := &protocol.Claim{Asked: busyStart, Sale: protocol.Sale{Placement: protocol.Placement{Range: job.Range{To: 10},
+				Start: busyStart, End: busyStart.Add(ran)}, Speed: 1000}}
+			r := &job.Result{Outcome: job.Done, Progress: 10, Start: busyStart, End: busyStart.Add(ran), Idle: idle}
+			l, _ := Result(busyStart.Add(ran), spec, &protocol.Learned{}, c, r, job.Range{To: 10}, nowhere{})
+			return l.Rate
+		}
+		if plain, idle := rate(10*time.Second, 0), rate(time.Minute, 50*time.Second); plain != time.Second || idle != plain {
+			t.Errorf("declared %v: a unit took %v, and %v where its command went on; want a second", perUnit, plain, idle)
+		}
+	}
+	r := job.Result{Start: busyStart, End: busyStart.Add(time.Second), Idle: time.Hour}
+	if r.Own() != 0 {
+		t.Errorf("%v of its own", r.Own())
+	}
+}
+
 // TestWhoGivesUpEarlyWasNotStarved: a program that yields before it is asked to, without having done anything, fails by itself, however
 // busy its machine. It is asked by its end less its grace, or when it is warned if that is earlier.
 func TestWhoGivesUpEarlyWasNotStarved(t *testing.T) {

@@ -193,7 +193,7 @@ func learnRate(l *protocol.Learned, spec *job.Spec, c *protocol.Claim, r *job.Re
 	whole := r.Outcome == job.Done || r.Outcome == job.Yielded || r.Outcome == job.DeadlineKilled
 	work := max(0, r.Own())
 	if l.Measures(spec) {
-		work = max(work, r.Ran()*(1000-mostBusy)/1000, leastMeasured) // any time is better than none
+		work = max(work, (r.Ran()-max(0, r.Idle))*(1000-mostBusy)/1000, leastMeasured) // any time is better than none
 	}
 	if spec.Untimed() && (r.Outcome == job.Done || r.Outcome == job.Yielded) && work > 0 && (l.Start == 0 || work < l.Start) {
 		l.Start = work

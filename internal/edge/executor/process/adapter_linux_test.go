@@ -42,11 +42,15 @@ func TestACommandThatKnowsNoContract(t *testing.T) {
 		"miscounts":          {"cat; echo", false, job.ExitFailed, 0, "wrote 11 lines for 10"},
 		"can't begin":        {"echo no module >&2; exit 1", false, job.StartFailed, 0, "no module"},
 		"is cut":             {"while read x; do echo $x; sleep 0.3; done", true, job.Yielded, -1, ""},
+		"does not end":       {"cat; exec sleep 60", false, job.Done, 10, ""},
 		"is cut and is deaf": {"trap '' TERM; head -n 1; sleep 60", true, job.Yielded, 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, func(o *process.Options) { o.Report = 50 * time.Millisecond })
 			m := lines(time.Minute, c.script)
+			if name == "does not end" {
+				m.Body.(*protocol.Work).Spec.Launch.Grace = 300 * time.Millisecond
+			}
 			b.do(m)
 			b.next(protocol.Started)
 			if c.stop {
@@ -56,6 +60,9 @@ func TestACommandThatKnowsNoContract(t *testing.T) {
 			r := b.exited(c.outcome)
 			if c.to >= 0 && r.Progress != c.to || !strings.Contains(r.Detail, c.says) || c.stop && (r.Progress < 1 || r.Progress == 10) {
 				t.Errorf("%+v", r)
+			}
+			if name == "does not end" && r.Idle < 300*time.Millisecond || r.Own() > r.Ran()-r.Idle {
+				t.Errorf("idle for %v of %v", r.Idle, r.Ran())
 			}
 			data, err := os.ReadFile(filepath.Join(b.dir().Output(), adapter.Answers))
 			if err != nil || !strings.HasPrefix(text.String(), string(data)) && c.to != 0 ||

@@ -136,6 +136,8 @@ type Progress struct {
 	Progress int64
 	// Checkpoint: the checkpoint directory holds a whole checkpoint belonging to it.
 	Checkpoint bool
+	// Idle is how long an adapter's command went on after all of its units were done, in nanoseconds. Nobody else's word counts.
+	Idle time.Duration
 }
 
 // progressLimit bounds how much of a progress file is read, in bytes.

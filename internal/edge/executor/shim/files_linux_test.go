@@ -120,7 +120,7 @@ func TestProgressFileMayHoldAnything(t *testing.T) {
 		"good": {
 			make: func() error {
 				return os.WriteFile(d.Progress(), []byte(`{"progress": 7, "checkpoint": true, "loss": 0.1}`), 0o600)
-			}, want: Progress{7, true}, ok: true,
+			}, want: Progress{Progress: 7, Checkpoint: true}, ok: true,
 		},
 	} {
 		if err := errors.Join(os.RemoveAll(d.Progress()), c.make()); err != nil {

@@ -48,6 +48,9 @@ const YieldCode = 85
 func Judge(l *Lease, e Ending) (r job.Result) {
 	r.ExitCode, r.Signal = e.ExitCode, e.Signal
 	r.Progress, r.Checkpoint = counted(l, e)
+	if l.Adapter.Given() && e.Spoke {
+		r.Idle = max(0, e.Said.Idle)
+	}
 	switch {
 	case e.Forced:
 		r.Outcome, r.ExitCode = e.Cause, -1

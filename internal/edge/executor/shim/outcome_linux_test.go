@@ -3,6 +3,7 @@ package shim
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -12,7 +13,9 @@ import (
 
 func TestJudge(t *testing.T) {
 	const killed = -1
-	said := func(p int64, checkpoint bool) Ending { return Ending{Said: Progress{p, checkpoint}, Spoke: true} }
+	said := func(p int64, checkpoint bool) Ending {
+		return Ending{Said: Progress{Progress: p, Checkpoint: checkpoint}, Spoke: true}
+	}
 	with := func(e Ending, change func(*Ending)) Ending { change(&e); return e }
 	exit := func(code int) func(*Ending) { return func(e *Ending) { e.ExitCode = code } }
 	asked := func(code int) func(*Ending) {
@@ -114,7 +117,7 @@ func TestJudgeHoldsForAll(t *testing.T) {
 		}
 		e := Ending{
 			ExitCode: rapid.SampledFrom([]int{0, 1, YieldCode, -1}).Draw(t, "code"),
-			Said:     Progress{n("said", -3, 70), rapid.Bool().Draw(t, "flag")},
+			Said:     Progress{Progress: n("said", -3, 70), Checkpoint: rapid.Bool().Draw(t, "flag")},
 			Spoke:    rapid.Bool().Draw(t, "spoke"), Whole: rapid.Bool().Draw(t, "whole"), FirstTo: l.Range.To,
 		}
 		e.To = max(l.Range.To, cut("extended", 0))
@@ -141,4 +144,20 @@ func TestJudgeHoldsForAll(t *testing.T) {
 			t.Fatalf("%+v: done before the end", r)
 		}
 	})
+}
+
+// TestWhoseIdleTimeCounts: an adapter knows when its command was done; what another program says of itself teaches nothing.
+func TestWhoseIdleTimeCounts(t *testing.T) {
+	e := Ending{To: 20, FirstTo: 20, Spoke: true, Said: Progress{Progress: 20, Idle: 3 * time.Second}}
+	l := Lease{Part: executor.Part{Kind: job.Items, Range: job.Range{From: 10, To: 20}, Total: 100, Grid: 1}}
+	if r := Judge(&l, e); r.Idle != 0 {
+		t.Errorf("%v of a program", r.Idle)
+	}
+	l.Adapter.Lines.Input = "in"
+	if r := Judge(&l, e); r.Idle != 3*time.Second || r.Outcome != job.Done {
+		t.Errorf("%+v of an adapter", r)
+	}
+	if e.Said.Idle = -1; Judge(&l, e).Idle != 0 {
+		t.Error("less than nothing counts")
+	}
 }

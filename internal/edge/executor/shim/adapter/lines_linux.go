@@ -44,8 +44,12 @@ type feeder struct {
 	offered, fed, answered atomic.Int64
 	// bytes that were written for the command.
 	bytes atomic.Int64
-	// stopped: no further line is begun. gone: the command has ended, and one that was begun isn't finished.
-	stopped, gone atomic.Bool
+	// stopped: no further line is begun. gone: the command has ended, and one that was begun isn't finished. closed: stdin is, and fed is
+	// what it will ever be.
+	stopped, gone, closed atomic.Bool
+	// last is when the command last wrote an answer, counted from started.
+	last    atomic.Int64
+	started time.Time
 	// stdin is the end of the command's that we write to. unread is the other one: it tells how much nobody has read.
 	stdin, unread *os.File
 	// lacking is why not all lines could be read. Written by the feeder alone, and read behind it.
@@ -86,6 +90,8 @@ type ending struct {
 	untouched bool
 	// stopped: it got no more lines since the piece is to end; told: it heard SIGTERM; left: it runs still.
 	stopped, told, left bool
+	// idle: it had answered all, and went on for longer than its grace; struck: and did not heed SIGTERM either.
+	idle, struck bool
 	// status of its exit; -1: by a signal.
 	status int
 	// header: its first line is one and no answer.
@@ -104,8 +110,19 @@ func (e *ending) verdict() (count int64, status int, why string) {
 		return 0, Unready, "the command ended before it read a line: what is wrong is not in the lines"
 	case e.answered > e.fed:
 		return 0, 1, e.miscounted()
+	case e.left && e.answered == e.total:
+		return e.answered, 0, ""
 	case e.left || e.untouched:
 		return e.answered, yield, ""
+	case e.answered == e.total && e.idle:
+		by := "SIGTERM"
+		if e.struck {
+			by = "SIGKILL"
+		}
+		return e.answered, 0, "the command went on after it had answered all lines, and was ended by " + by + ": they count, but it " +
+			"should end when its input does"
+	case e.answered == e.total && e.told:
+		return e.answered, 0, ""
 	case e.answered == e.total && e.status != 0:
 		return e.answered, 0, "the command did not end well, after it had answered all lines: they count"
 	case e.answered == e.total:
@@ -149,7 +166,7 @@ func (f *feeder) run(program string, argv []string) int {
 	e := ending{total: f.to - f.from, header: f.s.Lines.AnswersHeader}
 	again := time.NewTicker(reporting)
 	defer again.Stop()
-	var ask, leave <-chan time.Time
+	var ask, strike, leave <-chan time.Time
 	for ended := false; !ended && !e.left; {
 		select {
 		case <-asked:
@@ -157,16 +174,24 @@ func (f *feeder) run(program string, argv []string) int {
 				e.stopped = true
 				f.stop()
 				ask, leave = time.After(f.s.Grace*3/4), time.After(f.s.Grace*9/10)
+				if f.complete() { // there is nothing to wait for
+					ask = time.After(0)
+				}
 			}
 		case <-ask:
-			e.told = true
+			e.told, e.idle = true, e.idle || !e.stopped
 			tree.Ask(tree.Below(os.Getpid()), syscall.SIGTERM)
+		case <-strike:
+			e.struck = true
+			tree.Kill(tree.Processes(tree.Below(os.Getpid())))
 		case <-leave:
 			e.left = true
 		case <-tooMany:
 			_ = c.Process.Kill()
 		case <-again.C:
-			f.tell()
+			if f.tell(); ask == nil && f.complete() {
+				ask, strike = time.After(f.s.Grace), time.After(2*f.s.Grace)
+			}
 		case <-over:
 			ended = true
 		}
@@ -210,7 +235,7 @@ func (f *feeder) conclude(e *ending, c *exec.Cmd) int {
 	if e.total == 1 && count == 0 && status != 0 && status != yield && status != Unready {
 		f.name()
 	}
-	if err := f.report(count); err != nil {
+	if err := f.report(count, f.idle(count)); err != nil {
 		fmt.Fprintln(os.Stderr, "sluice: writing the progress file:", err)
 		return 1
 	}
@@ -244,6 +269,7 @@ func (f *feeder) start(program string, argv []string) (c *exec.Cmd, stdout *os.F
 	if !slices.ContainsFunc(c.Env, func(e string) bool { return strings.HasPrefix(e, "PYTHONUNBUFFERED=") }) {
 		c.Env = append(c.Env, "PYTHONUNBUFFERED=1") // an answer that waits in a buffer does not count when the piece is cut
 	}
+	f.started = time.Now()
 	err = c.Start()
 	_ = out.Close()
 	return c, stdout, err
@@ -251,7 +277,10 @@ func (f *feeder) start(program string, argv []string) (c *exec.Cmd, stdout *os.F
 
 // feed writes the lines of the piece to the command until it is to stop, and ends with a whole one.
 func (f *feeder) feed() {
-	defer func() { _ = f.stdin.Close() }()
+	defer func() {
+		_ = f.stdin.Close()
+		f.closed.Store(true)
+	}()
 	header, err := f.input.Header()
 	if err == nil {
 		err = f.whole(header)
@@ -342,6 +371,7 @@ func (f *feeder) read(stdout *os.File, tooMany chan<- struct{}) {
 		}
 		if n > 0 && f.failed == nil { // counted when it is there
 			f.partial = buf[n-1] != '\n'
+			f.last.Store(int64(time.Since(f.started)))
 			if f.answered.Add(int64(bytes.Count(buf[:n], []byte{'\n'}))); f.count() > f.offered.Load() {
 				select {
 				case tooMany <- struct{}{}:
@@ -364,9 +394,20 @@ func (f *feeder) count() int64 {
 	return n
 }
 
+// complete says that the command has had all lines, and has answered each.
+func (f *feeder) complete() bool { return f.closed.Load() && f.count() == f.to-f.from }
+
+// idle is how long ago the last answer was, if done lines are all of the piece; else 0.
+func (f *feeder) idle(done int64) time.Duration {
+	if done < f.to-f.from {
+		return 0
+	}
+	return time.Since(f.started) - time.Duration(f.last.Load())
+}
+
 // tell reports progress where there is some.
 func (f *feeder) tell() {
 	if n := min(f.count(), f.offered.Load()); n > 0 {
-		_ = f.report(n) // the next one tries again
+		_ = f.report(n, f.idle(n)) // the next one tries again
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 
 	"sluice.dev/sluice/internal/edge/executor/shim"
 )
@@ -42,10 +43,11 @@ func pieceOf(getenv func(string) string) (p piece, err error) {
 	return p, err
 }
 
-// report replaces the progress file. It is not synced: what the subjob has written is, before it counts.
-func (p *piece) report(done int64) error {
+// report replaces the progress file: how many units are done, and for how long the command has gone on since all were. It is not synced:
+// what the subjob has written is, before it counts.
+func (p *piece) report(done int64, idle time.Duration) error {
 	temp := filepath.Join(filepath.Dir(p.progress), ".progress.adapter")
-	if err := os.WriteFile(temp, fmt.Appendf(nil, "{\"progress\":%d}\n", p.from+done), 0o644); err != nil {
+	if err := os.WriteFile(temp, fmt.Appendf(nil, "{\"progress\":%d,\"idle\":%d}\n", p.from+done, idle), 0o644); err != nil {
 		return err
 	}
 	return os.Rename(temp, p.progress)
