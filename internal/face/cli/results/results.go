@@ -13,13 +13,22 @@ import (
 	"connectrpc.com/connect"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
-	"sluice.dev/sluice/api/sluice/v1alpha1/sluicev1alpha1connect"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/executor/shim/adapter/tasks"
+	"sluice.dev/sluice/internal/face/cli/session"
 )
 
-// Fetch reads the records of a job's tasks that have ended and count, by unit.
-func Fetch(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, name string) (list []tasks.Record, err error) {
+// Fetch reads the records of a job's tasks that have ended and count, by unit. It outlasts restarts of the daemon, which has answered
+// before.
+func Fetch(ctx context.Context, a *session.Session, c session.Client, name string) (list []tasks.Record, err error) {
+	err = a.Patiently(ctx, true, func() (err error) {
+		list, err = fetch(ctx, a, c, name)
+		return err
+	})
+	return list, err
+}
+
+func fetch(ctx context.Context, a *session.Session, c session.Client, name string) (list []tasks.Record, err error) {
 	outputs, err := c.ListOutputs(ctx, connect.NewRequest(&pb.ListOutputsRequest{Name: name}))
 	if err != nil {
 		return nil, err
@@ -30,7 +39,7 @@ func Fetch(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, nam
 	}
 	stream, err := c.ReadOutput(ctx, connect.NewRequest(&pb.ReadOutputRequest{Name: name, File: tasks.RecordFile}))
 	if err != nil {
-		return nil, err
+		return nil, a.Explain(err)
 	}
 	var file bytes.Buffer
 	of := ""
@@ -41,19 +50,35 @@ func Fetch(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, nam
 		file.Reset()
 		return failed
 	}
+	var wrong error
 	for stream.Receive() {
 		m := stream.Msg()
 		if m.Path != "" {
-			err = errors.Join(err, end())
+			wrong = errors.Join(wrong, end())
 			of = m.Subjob
 		}
 		file.Write(m.Data)
 	}
-	if err = errors.Join(err, stream.Err(), stream.Close(), end()); err != nil {
+	if err = errors.Join(stream.Err(), stream.Close()); err != nil {
+		return nil, a.Explain(err)
+	}
+	if err = errors.Join(wrong, end()); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(list, func(a, b tasks.Record) int { return cmp.Compare(a.Unit, b.Unit) })
 	return list, nil
+}
+
+// jobOf asks for a job. heard: the daemon has answered before.
+func jobOf(ctx context.Context, a *session.Session, c session.Client, name string, heard bool) (j *pb.Job, err error) {
+	err = a.Patiently(ctx, heard, func() error {
+		resp, failed := c.GetJob(ctx, connect.NewRequest(&pb.GetJobRequest{Name: name}))
+		if failed == nil {
+			j = resp.Msg.Job
+		}
+		return failed
+	})
+	return j, err
 }
 
 // mostNamed is how many tasks a message names.
@@ -85,8 +110,8 @@ func Label(r *tasks.Record) string {
 }
 
 // Judge is the error of a job that is over and whose tasks have not all done well: some have failed, or were given up.
-func Judge(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, name string) error {
-	list, err := Fetch(ctx, c, name)
+func Judge(ctx context.Context, a *session.Session, c session.Client, name string) error {
+	list, err := Fetch(ctx, a, c, name)
 	if err != nil {
 		return err
 	}
@@ -94,11 +119,11 @@ func Judge(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, nam
 		return &command.Failure{Code: command.ExitFailed, Err: fmt.Errorf("job %s: of %d tasks that ended some have failed: %s", name,
 			len(list), said)}
 	}
-	j, err := c.GetJob(ctx, connect.NewRequest(&pb.GetJobRequest{Name: name}))
+	j, err := jobOf(ctx, a, c, name, true)
 	if err != nil {
 		return err
 	}
-	if n := j.Msg.Job.GetSkipped(); n > 0 {
+	if n := j.GetSkipped(); n > 0 {
 		return &command.Failure{Code: command.ExitFailed, Err: fmt.Errorf("job %s: %d tasks were given up; `sluice job %s` says why", name,
 			n, name)}
 	}

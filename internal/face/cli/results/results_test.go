@@ -2,6 +2,7 @@ package results
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/command"
@@ -17,8 +19,21 @@ import (
 	"sluice.dev/sluice/internal/face/cli/clitest"
 )
 
+// restarting is a daemon that goes away between a call and the next.
+type restarting struct {
+	*apitest.Fake
+	calls int
+}
+
+func (r *restarting) Outputs(ctx context.Context, name job.ID) ([]status.Output, error) {
+	if r.calls++; r.calls == 1 || r.calls == 3 {
+		return nil, errkind.Errorf(errkind.Unavailable, "the daemon is stopping")
+	}
+	return r.Fake.Outputs(ctx, name)
+}
+
 // TestResults: a record counts within the range that its subjob committed, whatever else stands in its file, and what has none is told
-// apart.
+// apart. A daemon that restarts meanwhile is waited for.
 func TestResults(t *testing.T) {
 	dir := t.TempDir()
 	record := func(unit, exit int) string {
@@ -36,17 +51,22 @@ func TestResults(t *testing.T) {
 			Range: job.Range{From: int64(2 * i), To: int64(2*i + 2 - i)}, Files: []string{"tasks.jsonl", "trial-0.out"}})
 	}
 	fake.Set(status.Job{Name: "sweep", State: job.Finished, Total: 4, Progress: 4, Skipped: 1, Unit: "trial"})
-	a := clitest.Session(t, fake, time.Now)
+	service := &restarting{Fake: fake}
+	a := clitest.Session(t, service, time.Now)
 	var out, said bytes.Buffer
 	a.Out, a.Err = &out, &said
 	c, err := a.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := fetchRows(t.Context(), c, "sweep")
+	rows, err := fetchRows(t.Context(), a, c, "sweep", true)
 	if err != nil {
 		t.Fatal(err)
 	}
+	if service.calls < 4 || !strings.Contains(said.String(), "is away") || !strings.Contains(said.String(), "is back") {
+		t.Errorf("%d calls, said %q", service.calls, &said)
+	}
+	said.Reset()
 	a.Format = "csv"
 	if err := show(a, rows); err != nil {
 		t.Fatal(err)
@@ -64,7 +84,7 @@ func TestResults(t *testing.T) {
 			"sweep` shows them\nsluice: failed: trial 1: exit 3\n" {
 		t.Errorf("%q, %v", &said, err)
 	}
-	if err := Judge(t.Context(), c, "sweep"); err == nil || command.ExitCode(err) != command.ExitFailed || !strings.Contains(err.Error(),
+	if err := Judge(t.Context(), a, c, "sweep"); err == nil || command.ExitCode(err) != command.ExitFailed || !strings.Contains(err.Error(),
 		"trial 1: exit 3") {
 		t.Error(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
@@ -28,7 +27,7 @@ last line in $SLUICE_METRICS_FILE, LEAST and MOST are over all lines.`,
 		Example: "  sluice sweep results sweep-lr\n  sluice sweep results sweep-lr -o csv > results.csv",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.CompleteJobs(),
 		RunE: a.Calling(func(ctx context.Context, c session.Client, args []string) error {
-			rows, err := fetchRows(ctx, c, args[0])
+			rows, err := fetchRows(ctx, a, c, args[0], false)
 			if err != nil {
 				return err
 			}
@@ -45,16 +44,17 @@ type row struct {
 	record tasks.Record
 }
 
-func fetchRows(ctx context.Context, c session.Client, name string) ([]row, error) {
-	resp, err := c.GetJob(ctx, connect.NewRequest(&pb.GetJobRequest{Name: name}))
+// fetchRows reads what became of a job's tasks. heard: the daemon has answered before.
+func fetchRows(ctx context.Context, a *session.Session, c session.Client, name string, heard bool) ([]row, error) {
+	j, err := jobOf(ctx, a, c, name, heard)
 	if err != nil {
 		return nil, err
 	}
-	list, err := Fetch(ctx, c, name)
+	list, err := Fetch(ctx, a, c, name)
 	if err != nil {
 		return nil, err
 	}
-	return rowsOf(resp.Msg.Job, list)
+	return rowsOf(j, list)
 }
 
 // mostRows bounds a table.
@@ -184,7 +184,7 @@ func columnsOf(rows []row) (list []command.Column[row]) {
 
 // Summary says how the trials of a sweep that is over ended, and shows the few first that have failed.
 func Summary(ctx context.Context, a *session.Session, c session.Client, name string) error {
-	rows, err := fetchRows(ctx, c, name)
+	rows, err := fetchRows(ctx, a, c, name, true)
 	if err != nil {
 		return err
 	}

@@ -82,5 +82,21 @@ func (o *outage) Answered() {
 	o.Heard, o.Pause = true, 0
 }
 
+// Patiently asks again while the daemon is away, and says so on stderr. heard: it has answered before; one that has not is not waited for.
+func (a *Session) Patiently(ctx context.Context, heard bool, ask func() error) error {
+	away := a.Away(func(text string) { fmt.Fprintln(a.Err, "sluice: "+text) })
+	away.Heard = heard
+	for {
+		err := ask()
+		if err == nil {
+			away.Answered()
+			return nil
+		}
+		if !away.Again(ctx, err) {
+			return err
+		}
+	}
+}
+
 // Away is an outage of the daemon that is called, which is reported with say.
 func (a *Session) Away(say func(text string)) *outage { return &outage{server: a.server, say: say} }

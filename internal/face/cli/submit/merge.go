@@ -73,21 +73,9 @@ func (m *mapping) finish(ctx context.Context, a *session.Session, c session.Clie
 	return m.tell(a, j.Name, j.Total, numbers)
 }
 
-// patiently asks again where the daemon is away.
-func patiently(ctx context.Context, a *session.Session, ask func() error) error {
-	away := a.Away(func(text string) { fmt.Fprintln(a.Err, "sluice: "+text) })
-	away.Heard = true // it has said that the job is over
-	for {
-		err := ask()
-		if err == nil || !away.Again(ctx, err) {
-			return err
-		}
-	}
-}
-
 // outputsOf are the committed ranges of a job with what they left, in order.
 func outputsOf(ctx context.Context, a *session.Session, c session.Client, name string) (list []*pb.Output, err error) {
-	err = patiently(ctx, a, func() error {
+	err = a.Patiently(ctx, true, func() error {
 		resp, failed := c.ListOutputs(ctx, connect.NewRequest(&pb.ListOutputsRequest{Name: name}))
 		if failed == nil {
 			list = resp.Msg.Outputs
@@ -142,7 +130,7 @@ func (s *answers) piece(ctx context.Context, a *session.Session, c session.Clien
 	if err != nil {
 		return err
 	}
-	return patiently(ctx, a, func() error {
+	return a.Patiently(ctx, true, func() error {
 		if err := s.back(begin); err != nil {
 			return err
 		}

@@ -94,7 +94,7 @@ An interrupt ends the waiting and not the job.`,
 			if err := jobs.Wait(cmd.Context(), a, c, []string{s.name}, w); err != nil {
 				return err
 			}
-			if err := judge(cmd.Context(), c, list); err != nil {
+			if err := judge(cmd.Context(), a, c, list); err != nil {
 				return err
 			}
 			if terminal.Is(a.RawErr) && !w.Quiet {

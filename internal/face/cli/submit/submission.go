@@ -93,11 +93,11 @@ func (s *submission) pack(a *session.Session, git bool, packed map[string]parcel
 }
 
 // judge says which tasks of jobs that have completed have not.
-func judge(ctx context.Context, c session.Client, list []submission) error {
+func judge(ctx context.Context, a *session.Session, c session.Client, list []submission) error {
 	var wrong []error
 	for _, s := range list {
 		if s.job.Spec.Launch.Adapter.Tasks() {
-			wrong = append(wrong, results.Judge(ctx, c, s.name))
+			wrong = append(wrong, results.Judge(ctx, a, c, s.name))
 		}
 	}
 	if err := errors.Join(wrong...); err != nil {

@@ -85,7 +85,7 @@ the exit code is 1 if a task has failed. docs/programs.md has the rest.`,
 			if err = jobs.Wait(cmd.Context(), a, c, names, w); err != nil {
 				return err
 			}
-			return judge(cmd.Context(), c, list)
+			return judge(cmd.Context(), a, c, list)
 		},
 	}
 	c.Flags().StringArrayVarP(&files, "file", "f", nil, "a job file; - is stdin")
