@@ -83,11 +83,20 @@ func (m *meter) End() {
 	}
 }
 
+// completed is Progress of what a job has completed: units that were given up count in none of it, and stand apart.
+func completed(j *pb.Job) string {
+	if j.Skipped == 0 {
+		return Progress(j)
+	}
+	kept := &pb.Job{Progress: j.Progress - j.Skipped, Reported: j.Reported, Total: j.Total}
+	return fmt.Sprintf("%s, %d skipped", Progress(kept), j.Skipped)
+}
+
 // standingOf is how far one job is, or several, in a line.
 func standingOf(a *session.Session, jobs []*pb.Job) string {
 	if len(jobs) == 1 {
 		j := jobs[0]
-		text := fmt.Sprintf("%s  %s  %s", j.Name, pb.Word(j.State), Progress(j))
+		text := fmt.Sprintf("%s  %s  %s", j.Name, pb.Word(j.State), completed(j))
 		switch {
 		case j.Final:
 			return text

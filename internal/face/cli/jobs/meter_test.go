@@ -3,6 +3,8 @@ package jobs
 import (
 	"testing"
 
+	"google.golang.org/protobuf/types/known/timestamppb"
+
 	"sluice.dev/sluice/internal/face/cli/clitest"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
@@ -22,6 +24,11 @@ func TestStandingOf(t *testing.T) {
 			t.Fatal(err)
 		}
 		return resp.Jobs
+	}
+	lines := &pb.Job{Name: "many", State: pb.Job_RUNNING, Progress: 50, Reported: 5, Total: 200, Skipped: 20, Unit: "line", Running: 2,
+		Started: timestamppb.Now()}
+	if got, want := standingOf(a, []*pb.Job{lines}), "many  RUNNING  30+5/200 17%, 20 skipped  2 running"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 	for _, x := range []struct {
 		want  string
