@@ -122,13 +122,19 @@ done
 	if err != nil || string(list) != numbers.String() || len(e.m.Skipped) != bad || e.m.Answered != total-bad {
 		t.Errorf("skipped %q (%v), says %+v", list, err, e.m)
 	}
-	// The same command again reads what is there, also where its directory has changed.
-	if err := os.WriteFile(filepath.Join(dir, "more"), nil, 0o600); err != nil {
+	// The same command again reads what is there.
+	again, _, errs := d.mustMap(dir, many...)
+	if says(t, errs, "job many known already, nothing changed: it is COMPLETED"); again != want.String() {
+		t.Errorf("the same command wrote %d bytes, want %d", len(again), want.Len())
+	}
+	// With another program, or another input, these are no answers of it.
+	if err := os.WriteFile(filepath.Join(dir, "infer.sh"), []byte("#!/bin/sh\nexec cat\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	again, _, errs := d.mustMap(dir, many...)
-	if says(t, errs, "job many is there already"); again != want.String() {
-		t.Errorf("the same command wrote %d bytes, want %d", len(again), want.Len())
+	if _, errs, code := d.maps(dir, many...); code != 1 {
+		t.Errorf("another program under the same name: exit %d, %s", code, errs)
+	} else {
+		says(t, errs, "the work directory has changed since", "another --name")
 	}
 	if err := os.WriteFile(filepath.Join(dir, "in.jsonl"), []byte("other\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -136,7 +142,7 @@ done
 	if _, errs, code := d.maps(dir, "--input", "in.jsonl", "--output", "answers.txt", "--name", "many", "--", "./infer.sh"); code != 1 {
 		t.Errorf("another input under the same name: exit %d, %s", code, errs)
 	} else {
-		says(t, errs, "with other content")
+		says(t, errs, "with other content", "the input is another")
 	}
 }
 
@@ -213,7 +219,8 @@ func TestMapRefuses(t *testing.T) {
 		"too many": {[]string{"--on-item-failure", "fail", "--", "sh", "-c", "cat; echo more"}, 1, []string{"FAILED", "wrote"}},
 		"all lines are bad": {[]string{"--input", "few", "--", "sh", "-c", "read x; exit 3"}, 1,
 			[]string{"each of the 3 lines", "sluice logs"}},
-		"a pipe": {[]string{"--input", pipe, "--", "cat"}, 2, []string{"pipe is no file"}},
+		"no input": {[]string{"--input", "none.txt", "--", "cat"}, 2, []string{"--input", "none.txt"}},
+		"a pipe":   {[]string{"--input", pipe, "--", "cat"}, 2, []string{"pipe is no file"}},
 		"wrong flags": {[]string{"--on-item-failure", "stop", "--format", "xml"}, 2,
 			[]string{"want skip or fail", "want text or csv", "no command"}},
 		"no such length": {[]string{"--per-line", "fast", "--", "cat"}, 2, []string{"--per-line"}},
@@ -249,11 +256,11 @@ func TestMapGoesOn(t *testing.T) {
 	all := append(append([]string{"map", "--server", d.addr, "--mem", "16Mi"}, args...), command...)
 	c := exec.Command(filepath.Join(bin, "sluice"), all...)
 	var said logged
-	c.Env, c.Dir, c.Stderr = append(os.Environ(), "SLUICE_TOKEN="+d.token), dir, &said
+	c.Env, c.Dir, c.Stdout, c.Stderr = append(os.Environ(), "SLUICE_TOKEN="+d.token), dir, &said, &said
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	d.until("it waits", func() bool { return strings.Contains(said.String(), "is there already") })
+	d.until("it waits", func() bool { return strings.Contains(said.String(), "known already") })
 	if err := c.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

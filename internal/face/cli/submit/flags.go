@@ -76,7 +76,9 @@ func (q *asked) compose() (submission, error) {
 	if err != nil {
 		return submission{}, asFlags(err, q.flags)
 	}
-	return submissionOf(q.verb, ".", config.Job{Spec: spec, Workdir: workdir})
+	s, err := submissionOf(q.verb, ".", config.Job{Spec: spec, Workdir: workdir})
+	s.verb = q.verb
+	return s, err
 }
 
 // asSets are the values of --env and --set.

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
@@ -45,7 +43,7 @@ of it; --no-workdir leaves it behind. An input of more than 64 MiB stays where i
 is read by its path, which must lead to it wherever subjobs run.
 
 An interrupt ends the waiting and not the job: the same command with the same --name waits
-again, and so it does after -d.`,
+again, and so it does after -d, as long as the directory and the input are what they were.`,
 		Example: `  sluice map --input prompts.jsonl --output answers.jsonl --mem 8Gi -- python3 infer.py
   sluice map --input rows.csv --output scored.csv --answers-header --per-line 200ms --parallel 4 --mem 2Gi -- ./score.py
   sluice map --input 'images/*.png' --output labels.txt --mem 4Gi --name labels -d -- python3 label.py`,
@@ -103,15 +101,13 @@ func (m *mapping) run(ctx context.Context, a *session.Session, given map[string]
 	if err != nil {
 		return err
 	}
-	if given["name"] == "" || m.replace || !m.known(ctx, a, c, &s) {
-		if in.stays {
-			fmt.Fprintf(a.Err, "sluice: %s (%s) stays where it is: that path must lead to it wherever subjobs run\n", in.lines.Input,
-				command.Size(in.index.Size))
-		}
-		quiet := a.Format == "json" || a.Format == "yaml"
-		if _, err = submit(ctx, a, c, []submission{s}, submitting{git: m.git, wait: !m.detach && quiet, replace: m.replace}); err != nil {
-			return err
-		}
+	if in.stays {
+		fmt.Fprintf(a.Err, "sluice: %s (%s) stays where it is: that path must lead to it wherever subjobs run\n", in.lines.Input,
+			command.Size(in.index.Size))
+	}
+	quiet := a.Format == "json" || a.Format == "yaml"
+	if _, err = submit(ctx, a, c, []submission{s}, submitting{git: m.git, wait: !m.detach && quiet, replace: m.replace}); err != nil {
+		return err
 	}
 	how := "with"
 	if m.replace { // which would remove what is answered by then
@@ -193,25 +189,6 @@ func (m *mapping) compose(given map[string]string, in *mapInput, argv []string) 
 	s, err := q.compose()
 	s.goes, s.beside = in.goes, in.beside
 	return s, err
-}
-
-// known says whether the job is there already, with the same input and command: its directory may have changed since. What else is wrong
-// the submission says.
-func (m *mapping) known(ctx context.Context, a *session.Session, c session.Client, s *submission) bool {
-	resp, err := c.GetJob(ctx, connect.NewRequest(&pb.GetJobRequest{Name: s.name}))
-	if err != nil {
-		return false
-	}
-	there, _, err := config.ParseJob("job "+s.name, []byte(resp.Msg.Job.Spec))
-	if err != nil {
-		return false
-	}
-	own := s.job.Spec
-	same := there.Total == own.Total && there.Launch.Adapter == own.Launch.Adapter && slices.Equal(there.Launch.Command, own.Launch.Command)
-	if same {
-		fmt.Fprintf(a.Err, "sluice: job %s is there already, with this input and command\n", s.name)
-	}
-	return same
 }
 
 // none writes the answers to no lines.

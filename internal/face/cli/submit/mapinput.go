@@ -11,6 +11,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/lines"
 	"sluice.dev/sluice/internal/face/cli/jobs"
 )
@@ -75,7 +76,7 @@ func (m *mapping) read() (*mapInput, error) {
 	if info, err := os.Lstat(m.input); err != nil && strings.ContainsAny(m.input, "*?[") {
 		return in, m.found(in, dir)
 	} else if err != nil {
-		return nil, fmt.Errorf("--input: %w", err)
+		return nil, command.Usage("--input: %w; give the file of lines, or a quoted pattern of paths", err)
 	} else if err = m.file(in, dir, info); err != nil {
 		return nil, err
 	}
@@ -96,10 +97,11 @@ func (m *mapping) file(in *mapInput, dir string, info os.FileInfo) (err error) {
 			"another file", m.output)
 	}
 	if is, failed := os.Stat(in.path); failed != nil || !is.Mode().IsRegular() { // a pipe would wait for whoever writes
-		return errors.Join(failed, errkind.Errorf(errkind.Invalid, "--input %s is no file; put its lines into one", m.input))
+		return &command.Failure{Code: command.ExitUsage, Err: errors.Join(failed, fmt.Errorf("--input %s is no file; put its lines into "+
+			"one", m.input))}
 	}
 	if in.index, err = lines.Build(in.path, in.lines.Format, in.lines.Header); err != nil {
-		return fmt.Errorf("--input: %w", err)
+		return command.Usage("--input: %w", err)
 	}
 	if !in.index.Numbered { // each record is a line: it is read as text is, whose lines everybody counts alike
 		in.lines.Format = job.Text
@@ -128,10 +130,10 @@ func (m *mapping) file(in *mapInput, dir string, info os.FileInfo) (err error) {
 func (m *mapping) found(in *mapInput, dir string) error {
 	paths, err := filepath.Glob(m.input)
 	if err != nil {
-		return fmt.Errorf("--input: the pattern %s: %w", m.input, err)
+		return command.Usage("--input: the pattern %s: %w", m.input, err)
 	}
 	if len(paths) == 0 {
-		return errkind.Errorf(errkind.NotFound, "--input: no file is there, and the pattern %s finds none", m.input)
+		return command.Usage("--input: no file is there, and the pattern %s finds none", m.input)
 	}
 	if m.format == job.CSV.String() {
 		return errkind.Errorf(errkind.Invalid, "--format csv: a pattern's lines are paths; leave it out")

@@ -20,6 +20,8 @@ type submission struct {
 	file string
 	name string
 	text []byte
+	// verb is the command whose flags the job was made of; empty: it is from a file.
+	verb string
 	// dir to take along, empty for none.
 	dir string
 	// goes is what goes along though nobody named it, for people, who are told; empty: nothing does. script: the job was made of a batch

@@ -205,7 +205,7 @@ func submit(ctx context.Context, a *session.Session, c sluicev1alpha1connect.Slu
 			if len(names) > 0 {
 				fmt.Fprintf(a.Err, "sluice: accepted before this error, and standing: %v\n", names)
 			}
-			return nil, fmt.Errorf("%s: job %s: %w", s.file, s.name, err)
+			return nil, fmt.Errorf("%s: job %s: %w", s.file, s.name, s.explained(ctx, c, text, err))
 		}
 		for _, r := range resp.Receipts {
 			names = append(names, r.Name)
@@ -215,6 +215,8 @@ func submit(ctx context.Context, a *session.Session, c sluicev1alpha1connect.Slu
 			}
 			if a.Format == "table" || a.Format == "wide" {
 				fmt.Fprintf(a.Out, "job %s %s\n", r.Name, outcome(a, r))
+			} else if how.wait && !r.Created { // it is not printed
+				fmt.Fprintf(a.Err, "sluice: job %s %s\n", r.Name, outcome(a, r))
 			}
 		}
 	}

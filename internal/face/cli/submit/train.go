@@ -137,7 +137,7 @@ func (m *training) compose(changed func(string) bool, args []string) (submission
 		sets = append(sets, "adapter.directory.progress="+quoted(m.progress))
 	}
 	s, err := composeRun(given, false, m.env, sets, args)
-	if s.file = "train"; !m.noWorkdir {
+	if s.file, s.verb = "train", "train"; !m.noWorkdir {
 		s.goes = here
 	}
 	return s, err

@@ -1,0 +1,116 @@
+package submit
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/face/api/apitest"
+	"sluice.dev/sluice/internal/face/cli/clitest"
+	"sluice.dev/sluice/internal/face/cli/session"
+	"sluice.dev/sluice/internal/host"
+)
+
+// ran is what a command has printed, and how it ended.
+type ran struct {
+	out, errs string
+	err       error
+}
+
+// ran runs a command of a session.
+func runs(t *testing.T, a *session.Session, of func(*session.Session) *cobra.Command, args ...string) ran {
+	t.Helper()
+	var out, errs bytes.Buffer
+	a.Guard(&out, &errs)
+	c := of(a)
+	c.SetArgs(args)
+	c.SilenceErrors, c.SilenceUsage = true, true
+	err := c.ExecuteContext(t.Context())
+	return ran{out.String(), errs.String(), err}
+}
+
+// refusing is a daemon that keeps work directories, and takes no job for one that it has.
+type refusing struct{ *apitest.Fake }
+
+func (r refusing) SubmitAll(ctx context.Context, jobs []host.Submission, workdir []byte) []host.Outcome {
+	for i := range jobs {
+		spec := *jobs[i].Spec
+		if workdir != nil {
+			spec.Launch.Workdir = "kept"
+		}
+		jobs[i].Spec = &spec
+	}
+	return r.Fake.SubmitAll(ctx, jobs, workdir)
+}
+
+// TestMissingInput: a file that is not there is a mistake in the arguments, as any other.
+func TestMissingInput(t *testing.T) {
+	t.Chdir(clitest.Tree(t, map[string]string{"a.txt": "x\n"}))
+	for _, input := range []string{"none.txt", "none/in.txt", "none-*.txt", "a.txt/b", "."} {
+		r := runs(t, clitest.Session(t, apitest.New(), time.Now), MapCmd, "--input", input, "--output", "out", "--mem", "1Gi", "--", "cat")
+		if command.ExitCode(r.err) != command.ExitUsage || !strings.Contains(r.err.Error(), "--input") {
+			t.Errorf("%s: exit %d, %v", input, command.ExitCode(r.err), r.err)
+		}
+	}
+}
+
+// TestWhatDiffers: where a job of that name is another, the message says in what, and what to do.
+func TestWhatDiffers(t *testing.T) {
+	dir := clitest.Tree(t, map[string]string{"in.txt": "a\nb\n", "other.txt": "c\n", "infer.sh": "cat\n"})
+	t.Chdir(dir)
+	mapped := []string{"--input", "in.txt", "--output", "out", "--mem", "1Gi", "--name", "many", "-d"}
+	swept := []string{"--grid", "x=1,2", "--mem", "1Gi", "--name", "many", "-d"}
+	trained := []string{"--checkpoint-dir", "ckpt", "--steps", "9", "--mem", "1Gi", "--name", "many", "-d"}
+	for name, c := range map[string]struct {
+		of           func(*session.Session) *cobra.Command
+		first, again []string
+		says         []string
+		not          string
+	}{
+		"map: directory": {MapCmd, append(mapped, "--", "./infer.sh"), append(mapped, "--", "./infer.sh"),
+			[]string{"the work directory has changed since", "another --name", "sluice output many"}, "the command"},
+		"map: command": {MapCmd, append(mapped, "--", "./infer.sh"), append(mapped, "--", "./infer.sh", "-v"),
+			[]string{"the command is another", "another --name"}, "the work directory"},
+		"map: input": {MapCmd, append(mapped, "--", "./infer.sh"), append(mapped, "--input", "other.txt", "--", "./infer.sh"),
+			[]string{"the input is another", "another --name"}, "the command"},
+		"map: memory and a time": {MapCmd, append(mapped, "--", "cat"), append(mapped, "--mem", "2Gi", "--per-line", "3s", "--", "cat"),
+			[]string{"spec.memory", "spec.items.perItem", "another --name"}, "the input"},
+		"sweep: directory": {SweepCmd, append(swept, "--", "./infer.sh", "{x}"), append(swept, "--", "./infer.sh", "{x}"),
+			[]string{"the work directory has changed since, or the trials have", "another --name", "sluice sweep results many"},
+			"the command"},
+		"sweep: trials": {SweepCmd, append(swept, "--", "./infer.sh", "{x}"),
+			append(swept, "--grid", "y=3,4", "--", "./infer.sh", "{x}", "{y}"),
+			[]string{"the trials are others", "the command is another", "another --name"}, "the work directory"},
+		"sweep: trials alone": {SweepCmd, append(swept, "--no-workdir", "--", "cat", "{x}"),
+			append(swept, "--no-workdir", "--", "cat", "{x}"),
+			[]string{"the trials are others", "another --name"}, "work directory"},
+		"train: directory": {TrainCmd, append(trained, "--", "./infer.sh"), append(trained, "--", "./infer.sh"),
+			[]string{"the work directory has changed since", "another --name", "sluice output many"}, "the command"},
+		"train: none goes along": {TrainCmd, append(trained, "--", "cat"), append(trained, "--no-workdir", "--", "cat"),
+			[]string{"a work directory goes along with one of them only", "another --name"}, "the command"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := clitest.Session(t, refusing{apitest.New()}, time.Now)
+			if r := runs(t, a, c.of, c.first...); r.err != nil {
+				t.Fatalf("%v: %s", r.err, r.errs)
+			}
+			r := runs(t, a, c.of, c.again...)
+			if r.err == nil || command.ExitCode(r.err) != command.ExitFailed {
+				t.Fatalf("%v, want a refusal", r.err)
+			}
+			for _, want := range append(c.says, "with other content") {
+				if !strings.Contains(r.err.Error(), want) {
+					t.Errorf("%q is missing in: %v", want, r.err)
+				}
+			}
+			if strings.Contains(r.err.Error(), c.not) || strings.Contains(r.err.Error(), "--replace") {
+				t.Errorf("%q or --replace is in: %v", c.not, r.err)
+			}
+		})
+	}
+}
