@@ -274,4 +274,8 @@ func TestMapGoesOn(t *testing.T) {
 	if answers, _, _ := d.mustMap(dir, append(args, command...)...); answers != "a\nb\nc\n" {
 		t.Errorf("answers %q", answers)
 	}
+	out, errs, code := d.maps(dir, "--input", "in.txt", "--output", "-", "--", "sed", "s/b/B/")
+	if says(t, errs, "3 lines answered"); code != 0 || out != "a\nB\nc\n" {
+		t.Errorf("to stdout: exit %d, %q", code, out)
+	}
 }

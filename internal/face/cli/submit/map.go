@@ -30,13 +30,13 @@ func MapCmd(a *session.Session) *cobra.Command {
 		Long: `Run a command that reads lines on stdin and writes one line to stdout for each, on the
 lines of a file: the k-th line that it writes answers the k-th that it read. It need not
 know Sluice. Answers are put together in the order of the input, and are in --output, whole,
-once every line is answered or skipped.
+once every line is answered or skipped; --output - prints them then, and nothing else, to stdout.
 
 The input is a file of lines (.jsonl, text), a .csv or .tsv, whose header goes to every
 part of it, or a quoted pattern such as 'images/*.png', each file's path a line.
 
 A line that the command fails on again and again by itself is skipped, and its number is
-listed beside the output, in FILE.skipped; --on-item-failure fail ends the job instead.
+listed beside the output, in FILE.skipped (of --output - on stderr); --on-item-failure fail ends the job instead.
 
 The current directory goes along, at most 64 MiB packed, and the command starts in a copy
 of it; --no-workdir leaves it behind. An input of more than 64 MiB stays where it is, and
@@ -61,7 +61,7 @@ again, and so it does after -d, as long as the directory and the input are what 
 	f := c.Flags()
 	f.SetInterspersed(false) // what follows the command is the command's
 	f.StringVar(&m.input, "input", "", "the file of lines, or a quoted pattern of paths")
-	f.StringVar(&m.output, "output", "", "where the answers go; replaced whole when all are there")
+	f.StringVar(&m.output, "output", "", "where the answers go: a file, replaced whole when all are there, or - for stdout")
 	f.StringVar(&m.format, "format", "", "what a line is: text or csv (default: by the input's name)")
 	f.BoolVar(&m.header, "answers-header", false, "the command writes a header too, in front of its answers")
 	f.StringVar(&m.onFail, "on-item-failure", "skip", "what becomes of a line that fails alone: skip, or fail the job")
@@ -86,6 +86,9 @@ func (m *mapping) run(ctx context.Context, a *session.Session, given map[string]
 	if err := m.check(argv); err != nil {
 		return err
 	}
+	if m.printed() && a.Format != "table" {
+		return command.Usage("--output - writes the answers to stdout, where -o %s would be among them: leave -o out", a.Format)
+	}
 	in, err := m.read()
 	if err != nil {
 		return err
@@ -105,15 +108,18 @@ func (m *mapping) run(ctx context.Context, a *session.Session, given map[string]
 		fmt.Fprintf(a.Err, "sluice: %s (%s) stays where it is: that path must lead to it wherever subjobs run\n", in.lines.Input,
 			command.Size(in.index.Size))
 	}
-	quiet := a.Format == "json" || a.Format == "yaml"
-	if _, err = submit(ctx, a, c, []submission{s}, submitting{git: m.git, wait: !m.detach && quiet, replace: m.replace}); err != nil {
+	as := submitting{git: m.git, wait: !m.detach && (a.Format == "json" || a.Format == "yaml"), replace: m.replace}
+	if m.printed() {
+		as.receipts = a.Err
+	}
+	if _, err = submit(ctx, a, c, []submission{s}, as); err != nil {
 		return err
 	}
 	how := "with"
 	if m.replace { // which would remove what is answered by then
 		how = "without --replace and with"
 	}
-	again := fmt.Sprintf("the same command %s --name %s waits for it again, and writes %s", how, s.name, m.output)
+	again := fmt.Sprintf("the same command %s --name %s waits for it again, and writes %s", how, s.name, m.place())
 	if m.detach {
 		fmt.Fprintln(a.Err, "sluice: "+again)
 		return nil
@@ -148,8 +154,10 @@ func (m *mapping) check(argv []string) error {
 	}
 	if m.output == "" {
 		wrong("--output is missing; give the file for the answers, such as --output answers.jsonl")
-	} else if err := writable(m.output); err != nil {
-		wrong("--output: %w", err)
+	} else if !m.printed() {
+		if err := writable(m.output); err != nil {
+			wrong("--output: %w", err)
+		}
 	}
 	if m.format != "" && m.format != job.Text.String() && m.format != job.CSV.String() {
 		wrong("--format is %q; want %s", m.format, strings.Join(job.LineFormats(), " or "))
@@ -193,10 +201,23 @@ func (m *mapping) compose(given map[string]string, in *mapInput, argv []string) 
 
 // none writes the answers to no lines.
 func (m *mapping) none(a *session.Session) error {
-	if err := os.WriteFile(m.output, nil, 0o666); err != nil {
-		return err
+	if !m.printed() {
+		if err := os.WriteFile(m.output, nil, 0o666); err != nil {
+			return err
+		}
 	}
 	return m.tell(a, "", 0, nil)
+}
+
+// printed says that the answers go to stdout.
+func (m *mapping) printed() bool { return m.output == "-" }
+
+// place is where the answers go, for people.
+func (m *mapping) place() string {
+	if m.printed() {
+		return "the answers to stdout"
+	}
+	return m.output
 }
 
 // writable says why a file can't be made in its place: to find that out when all is answered would be late.

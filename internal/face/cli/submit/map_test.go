@@ -3,12 +3,16 @@ package submit
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/face/api/apitest"
 	"sluice.dev/sluice/internal/face/cli/clitest"
@@ -32,6 +36,17 @@ func runs(t *testing.T, a *session.Session, of func(*session.Session) *cobra.Com
 	c.SilenceErrors, c.SilenceUsage = true, true
 	err := c.ExecuteContext(t.Context())
 	return ran{out.String(), errs.String(), err}
+}
+
+// known is a daemon that has each job already.
+type known struct{ *apitest.Fake }
+
+func (known) SubmitAll(_ context.Context, jobs []host.Submission, _ []byte) []host.Outcome {
+	out := make([]host.Outcome, len(jobs))
+	for i, j := range jobs {
+		out[i].Receipt = host.Receipt{Name: j.Spec.Name}
+	}
+	return out
 }
 
 // refusing is a daemon that keeps work directories, and takes no job for one that it has.
@@ -112,5 +127,33 @@ func TestWhatDiffers(t *testing.T) {
 				t.Errorf("%q or --replace is in: %v", c.not, r.err)
 			}
 		})
+	}
+}
+
+// TestAnswersToStdout: with --output - the answers, and nothing else, are what a map prints.
+func TestAnswersToStdout(t *testing.T) {
+	t.Chdir(clitest.Tree(t, map[string]string{"in.txt": "a\nb\nc\nd\n", "none.txt": ""}))
+	fake := apitest.New()
+	left := t.TempDir()
+	if err := os.WriteFile(filepath.Join(left, "answers"), []byte("A\nB\nhalf"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fake.OutputList = []status.Output{{Token: job.Token{Epoch: 1, Seq: 1}, Path: left, Range: job.Range{To: 2}, Files: []string{"answers"}}}
+	fake.Set(status.Job{Name: "many", State: job.Finished, Total: 4, Progress: 4, Skipped: 2, Unit: "line"})
+	a := clitest.Session(t, known{fake}, time.Now)
+	r := runs(t, a, MapCmd, "--input", "in.txt", "--output", "-", "--mem", "1Gi", "--name", "many", "--", "cat")
+	if r.err != nil || r.out != "A\nB\n" || !strings.Contains(r.errs, "2 lines answered; 2 skipped: 3, 4") {
+		t.Errorf("%v: printed %q, and said %q", r.err, r.out, r.errs)
+	}
+	r = runs(t, a, MapCmd, "--input", "none.txt", "--output", "-", "--mem", "1Gi", "--", "cat")
+	if r.err != nil || r.out != "" || !strings.Contains(r.errs, "0 lines answered") {
+		t.Errorf("%v: printed %q, and said %q", r.err, r.out, r.errs)
+	}
+	r = runs(t, a, MapCmd, "--input", "in.txt", "--output", "-", "-o", "json", "--mem", "1Gi", "--", "cat")
+	if command.ExitCode(r.err) != command.ExitUsage || !strings.Contains(r.err.Error(), "leave -o out") {
+		t.Errorf("%v", r.err)
+	}
+	if list, err := os.ReadDir("."); err != nil || len(list) != 2 {
+		t.Errorf("it leaves %v, %v", list, err)
 	}
 }

@@ -65,7 +65,7 @@ func (m *mapping) read() (*mapInput, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, out := range []string{m.output, m.output + skippedEnd} {
+	for _, out := range m.files() {
 		whole, err := filepath.Abs(out)
 		if err != nil {
 			return nil, err
@@ -81,6 +81,14 @@ func (m *mapping) read() (*mapInput, error) {
 		return nil, err
 	}
 	return in, nil
+}
+
+// files are what it writes.
+func (m *mapping) files() []string {
+	if m.printed() {
+		return nil
+	}
+	return []string{m.output, m.output + skippedEnd}
 }
 
 // file reads an input that is a file.

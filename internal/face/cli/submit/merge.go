@@ -44,7 +44,7 @@ func (m *mapping) finish(ctx context.Context, a *session.Session, c session.Clie
 		return &command.Failure{Code: command.ExitFailed, Err: fmt.Errorf("each of the %d lines was skipped, so nothing is written; "+
 			"`sluice logs %s` has what the command said", j.Total, j.Name)}
 	}
-	f, err := os.CreateTemp(filepath.Dir(m.output), "."+filepath.Base(m.output)+".*")
+	f, err := m.temporary()
 	if err != nil {
 		return err
 	}
@@ -55,22 +55,51 @@ func (m *mapping) finish(ctx context.Context, a *session.Session, c session.Clie
 		}
 	}
 	if err == nil {
-		err = errors.Join(to.w.Flush(), f.Chmod(0o666&^os.FileMode(a.Umask().Mask())), f.Sync())
+		err = to.w.Flush()
+	}
+	numbers, failed := in.numbers(skipped)
+	if err = errors.Join(err, failed); err == nil {
+		err = m.put(a, f, numbers)
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, remove(f.Name()))
+	}
+	return m.tell(a, j.Name, j.Total, numbers)
+}
+
+// temporary is a file for the answers until all are there.
+func (m *mapping) temporary() (*os.File, error) {
+	if m.printed() {
+		return os.CreateTemp("", "sluice-map-*")
+	}
+	return os.CreateTemp(filepath.Dir(m.output), "."+filepath.Base(m.output)+".*")
+}
+
+// put has the answers in f, which are whole, where they are to be, and the numbers of skipped lines beside them.
+func (m *mapping) put(a *session.Session, f *os.File, skipped []int64) error {
+	if m.printed() {
+		_, err := f.Seek(0, io.SeekStart)
+		if err == nil {
+			_, err = io.Copy(a.Out, f)
+		}
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	numbers, err := in.numbers(skipped)
+	err := errors.Join(f.Chmod(0o666&^os.FileMode(a.Umask().Mask())), f.Sync())
 	if err == nil {
-		err = m.list(numbers)
+		err = m.list(skipped)
 	}
 	if err == nil {
 		err = os.Rename(f.Name(), m.output)
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	return err
+}
+
+// remove removes a file that may be gone.
+func remove(path string) error {
+	if err := os.Remove(path); !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
-	return m.tell(a, j.Name, j.Total, numbers)
+	return nil
 }
 
 // outputsOf are the committed ranges of a job with what they left, in order.
@@ -225,10 +254,7 @@ func (in *mapInput) numbers(units []int64) ([]int64, error) {
 func (m *mapping) list(numbers []int64) error {
 	path := m.output + skippedEnd
 	if len(numbers) == 0 {
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-		return nil
+		return remove(path)
 	}
 	var b bytes.Buffer
 	for _, n := range numbers {
@@ -240,18 +266,31 @@ func (m *mapping) list(numbers []int64) error {
 // tell says what was written.
 func (m *mapping) tell(a *session.Session, name string, total int64, skipped []int64) error {
 	answered := total - int64(len(skipped))
+	most, list := mostNamed, m.output+skippedEnd
+	if m.printed() {
+		most = len(skipped) // there is no list
+	}
+	var named []string
+	for _, n := range skipped[:min(len(skipped), most)] {
+		named = append(named, fmt.Sprint(n))
+	}
+	if len(skipped) > most {
+		named = append(named, "...")
+	}
+	numbers := strings.Join(named, ", ")
+	if m.printed() {
+		line := fmt.Sprintf("sluice: %d lines answered", answered)
+		if len(skipped) > 0 {
+			line += fmt.Sprintf("; %d skipped: %s", len(skipped), numbers)
+		}
+		_, err := fmt.Fprintln(a.Err, line)
+		return err
+	}
 	line := fmt.Sprintf("%d lines answered in %s", answered, m.output)
-	list := ""
-	if len(skipped) > 0 {
-		list = m.output + skippedEnd
-		var named []string
-		for _, n := range skipped[:min(len(skipped), mostNamed)] {
-			named = append(named, fmt.Sprint(n))
-		}
-		if len(skipped) > mostNamed {
-			named = append(named, "...")
-		}
-		line += fmt.Sprintf("; %d skipped, listed in %s: %s", len(skipped), list, strings.Join(named, ", "))
+	if len(skipped) == 0 {
+		list = ""
+	} else {
+		line += fmt.Sprintf("; %d skipped, listed in %s: %s", len(skipped), list, numbers)
 	}
 	return a.Done(m.output, "written", command.Record{{Key: "job", Value: name}, {Key: "output", Value: m.output},
 		{Key: "lines", Value: total}, {Key: "answered", Value: answered}, {Key: "skipped", Value: append([]int64{}, skipped...)},

@@ -179,6 +179,8 @@ func open(a *session.Session, file string) (data []byte, base string, err error)
 type submitting struct {
 	id                 string
 	git, wait, replace bool
+	// receipts is where people are told of each job; nil: stdout.
+	receipts io.Writer
 }
 
 // submit sends every job and says what became of it. With --wait and -o json only the end is printed, not the receipts.
@@ -187,6 +189,10 @@ func submit(ctx context.Context, a *session.Session, c sluicev1alpha1connect.Slu
 	var names []string
 	receipts := make([]*pb.Receipt, 0, len(list))
 	packed := map[string]parcel{}
+	said := how.receipts
+	if said == nil {
+		said = a.Out
+	}
 	for _, s := range list {
 		workdir, err := s.pack(a, how.git, packed)
 		if err != nil {
@@ -214,7 +220,7 @@ func submit(ctx context.Context, a *session.Session, c sluicev1alpha1connect.Slu
 				fmt.Fprintf(a.Err, "sluice: job %s: %s\n", r.Name, w)
 			}
 			if a.Format == "table" || a.Format == "wide" {
-				fmt.Fprintf(a.Out, "job %s %s\n", r.Name, outcome(a, r))
+				fmt.Fprintf(said, "job %s %s\n", r.Name, outcome(a, r))
 			} else if how.wait && !r.Created { // it is not printed
 				fmt.Fprintf(a.Err, "sluice: job %s %s\n", r.Name, outcome(a, r))
 			}
