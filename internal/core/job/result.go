@@ -74,7 +74,8 @@ type Result struct {
 	// Waited is how long of its run it could not go on since others had the processors, or its control group had used up its time
 	// on them; at most Ran, and no more than what was seen. 0 where it never waited, and where nobody looks.
 	Waited time.Duration
-	// Idle is how long its command went on after all of its units were done, which no unit has cost; 0 where nobody looks.
+	// Idle is the time of its run that no unit has cost: its command went on after all were done, or its adapter rested. 0 where nobody
+	// looks.
 	Idle time.Duration
 	// LeftNothing: neither output nor checkpoint, and no word in its logs. The store has no name of it, and its machine's head looks
 	// for none.

@@ -136,7 +136,7 @@ type Progress struct {
 	Progress int64
 	// Checkpoint: the checkpoint directory holds a whole checkpoint belonging to it.
 	Checkpoint bool
-	// Idle is how long an adapter's command went on after all of its units were done, in nanoseconds. Nobody else's word counts.
+	// Idle is the time that no unit has cost, in nanoseconds, as an adapter knows it. Nobody else's word counts.
 	Idle time.Duration
 }
 

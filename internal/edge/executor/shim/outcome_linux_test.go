@@ -146,7 +146,7 @@ func TestJudgeHoldsForAll(t *testing.T) {
 	})
 }
 
-// TestWhoseIdleTimeCounts: an adapter knows when its command was done; what another program says of itself teaches nothing.
+// TestWhoseIdleTimeCounts: an adapter knows which time no unit has cost; what another program says of itself teaches nothing.
 func TestWhoseIdleTimeCounts(t *testing.T) {
 	e := Ending{To: 20, FirstTo: 20, Spoke: true, Said: Progress{Progress: 20, Idle: 3 * time.Second}}
 	l := Lease{Part: executor.Part{Kind: job.Items, Range: job.Range{From: 10, To: 20}, Total: 100, Grid: 1}}

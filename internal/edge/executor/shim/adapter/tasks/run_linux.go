@@ -61,6 +61,8 @@ type runner struct {
 	stdout, stderr io.Writer
 	// stop is closed once the supervisor has asked to end.
 	stop chan struct{}
+	// rested is how long it has run for no task.
+	rested time.Duration
 }
 
 // listen notes SIGTERM, and survives the other signals that a job may ask for as a warning: they are for the command, which gets them from
@@ -152,6 +154,7 @@ func (r *runner) settle(t *task, first bool) (rec *Record, status int, err error
 	case <-r.stop:
 		return nil, yielded, nil
 	case <-time.After(resting):
+		r.rested += resting
 		return r.one(t, isEnd)
 	}
 }
@@ -326,10 +329,10 @@ func (r *runner) keep(rec *Record) error {
 	return errors.Join(err, f.Close())
 }
 
-// report says that all units before one are done.
+// report says that all units before one are done, and which time none has cost.
 func (r *runner) report(unit int64) error {
 	next := r.progress + ".new"
-	if err := os.WriteFile(next, fmt.Appendf(nil, `{"progress": %d}`, unit), 0o666); err != nil {
+	if err := os.WriteFile(next, fmt.Appendf(nil, `{"progress": %d, "idle": %d}`, unit, r.rested), 0o666); err != nil {
 		return err
 	}
 	return os.Rename(next, r.progress)

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
 const (
@@ -143,7 +145,7 @@ func TestEachTaskHasItsOwn(t *testing.T) {
 echo "$SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID $a $SLURM_ARRAY_TASK_COUNT $SLURM_ARRAY_TASK_STEP"
 echo "$SLURM_JOB_ID $SLURM_JOB_NAME $SLUICE_FROM-$SLUICE_TO" >&2; [ "$SLURM_SUBMIT_DIR" = "$PWD" ] || echo "$SLURM_SUBMIT_DIR"
 [ $SLUICE_FROM = 1 ] || echo x > "$SLUICE_OUTPUT_DIR/x"`)
-	if status := j.wait(); status != 0 || j.said("progress") != `{"progress": 4}` {
+	if status := j.wait(); status != 0 || j.said("progress") != `{"progress": 4, "idle": 0}` {
 		t.Fatalf("exit %d, progress %q: %s", status, j.said("progress"), &j.stderr)
 	}
 	if got, want := j.left(), []string{"slurm-job_5.out", "slurm-job_7.out", "slurm-job_9.out", "task-7/x", "task-9/x",
@@ -165,7 +167,7 @@ func TestFailuresAreKept(t *testing.T) {
 	t.Parallel()
 	const fails = `case $SLURM_ARRAY_TASK_ID in 1) echo bad >&2; exit 3;; 2) kill -SEGV $$;; esac`
 	j := start(t, Settings{Keep: true, Array: &Array{Indices: "0-3", Output: "%a/%x", Error: "%a/e"}}, 0, 4, "sh", "-c", fails)
-	if status := j.wait(); status != 0 || j.said("progress") != `{"progress": 4}` {
+	if status := j.wait(); status != 0 || j.said("progress") != `{"progress": 4, "idle": 0}` {
 		t.Fatalf("exit %d: %s", status, &j.stderr)
 	}
 	if got := j.records(); !slices.Equal(got, []string{"0:0", "1:3", "2:-1", "3:0"}) {
@@ -176,7 +178,7 @@ func TestFailuresAreKept(t *testing.T) {
 	}
 
 	j = start(t, Settings{Array: &Array{Indices: "0-3"}}, 0, 4, "sh", "-c", fails)
-	if status := j.wait(); status != 3 || j.said("progress") != `{"progress": 1}` || !strings.Contains(j.stderr.String(),
+	if status := j.wait(); status != 3 || j.said("progress") != `{"progress": 1, "idle": 0}` || !strings.Contains(j.stderr.String(),
 		"bad\nsluice: task 1: exit 3") {
 		t.Errorf("exit %d, %q: %s", status, j.said("progress"), &j.stderr)
 	}
@@ -203,13 +205,17 @@ func TestKilledTasks(t *testing.T) {
 	const killed = `echo $SLURM_ARRAY_TASK_ID >> tries; [ $SLURM_ARRAY_TASK_ID != 1 ] || kill -9 $$`
 	array := Settings{Keep: true, Array: &Array{Indices: "0-3"}}
 	j := start(t, array, 0, 4, "sh", "-c", killed)
-	if status := j.wait(); status != -9 || j.said("progress") != `{"progress": 1}` || j.said("tries") != "0\n1\n" {
+	if status := j.wait(); status != -9 || j.said("progress") != `{"progress": 1, "idle": 0}` || j.said("tries") != "0\n1\n" {
 		t.Errorf("exit %d, %q, tries %q: %s", status, j.said("progress"), j.said("tries"), &j.stderr)
 	}
 
 	j = start(t, array, 1, 4, "sh", "-c", killed)
-	if status := j.wait(); status != 0 || j.said("progress") != `{"progress": 4}` || j.said("tries") != "1\n1\n2\n3\n" {
-		t.Errorf("exit %d, %q, tries %q: %s", status, j.said("progress"), j.said("tries"), &j.stderr)
+	if status := j.wait(); status != 0 || j.said("tries") != "1\n1\n2\n3\n" {
+		t.Errorf("exit %d, tries %q: %s", status, j.said("tries"), &j.stderr)
+	}
+	var said shim.Progress
+	if err := json.Unmarshal([]byte(j.said("progress")), &said); err != nil || said.Progress != 4 || said.Idle < resting {
+		t.Errorf("it reports %+v, %v; want 4, and that it rested for %v, which no task has cost", said, err, resting)
 	}
 	list, err := ReadRecords(strings.NewReader(j.said("out/"+RecordFile)), 1, 4)
 	if err != nil || len(list) != 3 || list[0].Signal != 9 || list[1].Failed() || list[2].Failed() {
@@ -280,7 +286,7 @@ func TestAskedToEnd(t *testing.T) {
 		if err := j.cmd.Process.Signal(syscall.SIGTERM); err != nil { // the supervisor asks the adapter alone
 			t.Fatal(err)
 		}
-		if status := j.wait(); status != yielded || j.said("progress") != `{"progress": 2}` {
+		if status := j.wait(); status != yielded || j.said("progress") != `{"progress": 2, "idle": 0}` {
 			t.Errorf("%s: exit %d, %q: %s", trap, status, j.said("progress"), &j.stderr)
 		}
 		if got := j.left(); !slices.Equal(got, []string{"slurm-job_0.out", "slurm-job_1.out", RecordFile}) {
