@@ -47,7 +47,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast forecast-page forecast-page-test airlock incentives scale peers fabric machines pilots replay limits versitygw kube kube-soak kube-bench kube-assets kubelet cluster slurm upgrade soak kills planted mutants vmtest generate definitions chart image golden hooks clean
+.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast forecast-page forecast-page-test airlock incentives scale peers fabric machines pilots replay limits versitygw kube kube-soak kube-bench kube-assets kubelet cluster slurm upgrade soak kills planted mutants vmtest gpu gpu-rehearsal generate definitions chart image golden hooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -212,6 +212,21 @@ mutants: ## with each bug planted that the soak does not see, a test of its pack
 
 vmtest: ## the supervisor on a kernel that holds memory, in an emulated machine (needs qemu; about a minute)
 	@GO="$(GO)" tools/vmtest.sh
+
+gpu: build ## build dist/gpu, the trial of Sluice on a machine with an NVIDIA GPU, and run it where it stands, into docs/gpu.md (at most 9 minutes); without a GPU it says so and fails, unless SLUICE_GPU=optional
+	@rm -rf dist/gpu .tmp/gpu && mkdir -p dist/gpu/programs
+	CGO_ENABLED=0 $(BUILD) -o dist/gpu/run ./bench/gpu
+	gzip -9nc bin/sluice > dist/gpu/sluice.gz
+	gzip -9nc bin/sluice-shim > dist/gpu/sluice-shim.gz
+	cp bench/gpu/programs/*.py sdk/python/sluice.py dist/gpu/programs/
+	dist/gpu/run -check dist/gpu
+	@code=0; dist/gpu/run -out .tmp/gpu || code=$$?; \
+	if [ $$code = 3 ] && [ "$${SLUICE_GPU:-require}" = optional ]; then exit 0; fi; \
+	if [ -e .tmp/gpu/results.json ]; then dist/gpu/run -page docs/gpu.md -results .tmp/gpu/results.json; fi; \
+	exit $$code
+
+gpu-rehearsal: ## all trials of make gpu with a pretended driver, on a machine without a GPU: no figure is of one (needs a C compiler and python3; about 2 minutes)
+	SLUICE_GPU_REHEARSAL=all $(GO) test -count=1 -v -run TestARehearsal ./bench/gpu
 
 generate: definitions ## regenerate the API's code from its .proto, and Kubernetes' definitions of our custom resources
 	api/generate.sh
