@@ -225,8 +225,8 @@ gpu: build ## build dist/gpu, the trial of Sluice on a machine with an NVIDIA GP
 	if [ -e .tmp/gpu/results.json ]; then dist/gpu/run -page docs/gpu.md -results .tmp/gpu/results.json; fi; \
 	exit $$code
 
-gpu-rehearsal: ## all trials of make gpu with a pretended driver, on a machine without a GPU: no figure is of one (needs a C compiler and python3; about 2 minutes)
-	SLUICE_GPU_REHEARSAL=all $(GO) test -count=1 -v -run TestARehearsal ./bench/gpu
+gpu-rehearsal: ## all trials of make gpu with a pretended driver, on a machine without a GPU: no figure is of one (needs a C compiler and python3; about 3 minutes)
+	SLUICE_GPU_REHEARSAL=all $(GO) test -count=1 -v -run '^TestARehearsal$$' ./bench/gpu
 
 generate: definitions ## regenerate the API's code from its .proto, and Kubernetes' definitions of our custom resources
 	api/generate.sh

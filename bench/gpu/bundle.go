@@ -72,7 +72,7 @@ func libraryOf(path string) (newest string, err error) {
 	}
 	f, err := elf.NewFile(bytes.NewReader(text))
 	if err != nil {
-		return "", nil //nolint:nilerr // a script
+		return "", nil // a script
 	}
 	if f.Section(".dynamic") == nil {
 		return "", nil

@@ -89,6 +89,24 @@ func TestCheckBundle(t *testing.T) {
 	}
 }
 
+// Checkpoints are closed to writing: who is not root opens them first.
+func TestClearAway(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "trials")
+	closed := filepath.Join(dir, "a", "checkpoint")
+	put(t, filepath.Join(closed, "deep", "file"), nil)
+	for _, path := range []string{filepath.Join(closed, "deep"), closed} {
+		if err := os.Chmod(path, 0o555); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := clearAway(dir); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
 func TestUnpack(t *testing.T) {
 	bundle, into := t.TempDir(), t.TempDir()
 	if err := unpack(bundle, into); err == nil {

@@ -40,7 +40,7 @@ func build(t *testing.T) stage {
 			t.Skipf("%v: the pretended driver is in C, the trials are in Python", err)
 		}
 	}
-	base, err := os.MkdirTemp("/var/tmp", "sluice-gpu-test-")
+	base, err := os.MkdirTemp("/var/tmp", "sluice-gpu-test-") //nolint:usetesting // that of t lies below /tmp
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +118,8 @@ func TestARehearsal(t *testing.T) {
 		t.Error("want that the others hold, and why this one did not")
 	}
 
+	s.plant(t)
+
 	// Somebody is on the device: nothing is tried.
 	t.Setenv("GPU_TRIAL_CLAIMS", filepath.Join(s.driver, "claims"))
 	claim := exec.Command("python3", "-c", "import device, sys; d = device.open_device(); print('there', flush=True); sys.stdin.read()")
@@ -136,6 +138,43 @@ func TestARehearsal(t *testing.T) {
 	}
 	stdin.Close()
 	claim.Wait()
+}
+
+// plant breaks programs in a copy of the bundle, so that what they show is not there: their trials must not hold.
+func (s stage) plant(t *testing.T) {
+	t.Helper()
+	broken := stage{s.bundle + "-broken", s.driver}
+	if err := os.CopyFS(broken.bundle, os.DirFS(s.bundle)); err != nil {
+		t.Fatal(err)
+	}
+	faults := []struct{ trial, program, code, instead, why string }{
+		{"memory", "hold.py", `int(os.environ["SIZE"])`, `int(os.environ["SIZE"]) // 2`, "the observed peak is"},
+		{"outgrow", "outgrow.py", "kept.append(gpu.take(piece))", `raise ValueError("another fault")`,
+			"memory: the subjob ended as FAILED"},
+		{"training", "train.py", "net = job.resume(net.load)", "pass", "the weights of the cut run are"},
+	}
+	var only []string
+	for _, f := range faults {
+		if f.trial == "training" && os.Getenv("SLUICE_GPU_REHEARSAL") != "all" {
+			continue
+		}
+		only = append(only, f.trial)
+		path := filepath.Join(broken.bundle, "programs", f.program)
+		was := string(read(t, path))
+		if !strings.Contains(was, f.code) {
+			t.Fatalf("%s has no %q to break", f.program, f.code)
+		}
+		put(t, path, []byte(strings.Replace(was, f.code, f.instead, 1)))
+	}
+	code, out, err := broken.rehearse(t, only)
+	if code != heldNot || err == nil || !strings.HasSuffix(err.Error(), "did not hold: "+strings.Join(only, ", ")) {
+		t.Errorf("broken programs: exit status %d, %v; want that %v do not hold", code, err, only)
+	}
+	for _, f := range faults[:len(only)] {
+		if !strings.Contains(out, f.why) {
+			t.Errorf("%s: it does not say %q", f.trial, f.why)
+		}
+	}
 }
 
 // stub is an interpreter that does the same whatever it is given.

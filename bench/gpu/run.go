@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -84,7 +85,11 @@ func run(ctx context.Context, s *settings, out io.Writer) (code int, err error) 
 	if err != nil {
 		return heldNot, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	defer func() {
+		if left := clearAway(temp); left != nil {
+			fmt.Fprintf(out, "left behind: %v\n", left) // no verdict of a trial's
+		}
+	}()
 	eye, err := watch(ctx, m.Python.Path, filepath.Join(s.bundle, "programs"), m.gpu().UUID, s.pace.look)
 	if err != nil {
 		return heldNot, err
@@ -106,6 +111,16 @@ func run(ctx context.Context, s *settings, out io.Writer) (code int, err error) 
 		return heldNot, fmt.Errorf("did not hold: %s", strings.Join(failed, ", "))
 	}
 	return held, nil
+}
+
+// clearAway removes the trials' folders. Checkpoints in them are closed to writing, which counts where this is not root.
+func clearAway(dir string) error {
+	return errors.Join(filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			err = os.Chmod(path, 0o700)
+		}
+		return err
+	}), os.RemoveAll(dir))
 }
 
 // attempt runs one trial in a world of its own.

@@ -21,7 +21,7 @@ import (
 )
 
 // version is set by the build.
-var version = "unknown" //nolint:gochecknoglobals // set by the linker
+var version = "unknown"
 
 // shared is what all trials of a run have in common.
 type shared struct {
