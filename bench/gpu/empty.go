@@ -77,8 +77,8 @@ func judgeEmpty(eye *witness, began time.Time, killed *pb.Job, started time.Time
 	end := killed.History[len(killed.History)-1]
 	seen := []figure{
 		fig("the first program ended by", "%s", end.Outcome),
-		fig("it was seen last, before the next began", "%.0f ms", 1000*(unix(started)-all[last].Before)),
-		fig("the device was seen empty, before the next began", "%.0f ms", 1000*(unix(started)-all[gone].After)),
+		fig("seen last, from the start of the next", "%+.0f ms", 1000*(all[last].Before-unix(started))),
+		fig("seen empty first, from the start of the next", "%+.0f ms", 1000*(all[gone].After-unix(started))),
 		fig("the next saw, first thing", "%s in use (idle: %s), %s processes", mebibytes(own.Used), mebibytes(eye.idle),
 			number(own.Processes)),
 	}

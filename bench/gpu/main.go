@@ -58,7 +58,7 @@ type pace struct {
 }
 
 func full() pace {
-	return pace{hold: 4 * time.Second, look: 20 * time.Millisecond, training: 15 * time.Second, gap: 16 * time.Second,
+	return pace{hold: 4 * time.Second, look: 10 * time.Millisecond, training: 15 * time.Second, gap: 16 * time.Second,
 		notice: 5 * time.Second, burst: 8 * time.Second, bursts: 2, rate: 100, starts: 3}
 }
 

@@ -30,7 +30,7 @@ func trials() []trial {
 		{"memory", "the observed peak is the size that a program takes", time.Minute, memory},
 		{"outgrow", "the device out of memory raises the profile, a crash does not", 90 * time.Second, outgrow},
 		{"training", "a loop that was cut ends with the weights of one that was not", long, training},
-		{"empty", "NVML sees nobody on the device before the next subjob begins", time.Minute, empty},
+		{"empty", "NVML sees nobody on the device once the next subjob has begun", time.Minute, empty},
 		{"starts", "a cold start reaches its first result", 90 * time.Second, starts},
 		{"host", "the device's memory is free in time for each of a host's bursts", long, host},
 		{"power", "power was drawn, and sampled all the while", short, power},
