@@ -47,7 +47,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast forecast-page forecast-page-test airlock incentives scale peers fabric machines pilots replay limits versitygw kube kube-soak kube-bench kube-assets kubelet cluster slurm upgrade soak kills planted mutants vmtest gpu gpu-rehearsal generate definitions chart image golden hooks clean
+.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast forecast-page forecast-page-test airlock incentives scale peers fabric machines pilots replay limits versitygw kube kube-soak kube-bench kube-assets kubelet cluster slurm programs upgrade soak kills planted mutants vmtest gpu gpu-rehearsal generate definitions chart image golden hooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -195,6 +195,9 @@ cluster: ## a head and nine machines in namespaces, struck at random, and a chec
 slurm: STRIKES = 12
 slurm: ## pilots on a real Slurm of its own (Debian's packages, as any user): the provider, then the whole system, struck at random, and a checker that reads outputs, witnesses and squeue (make slurm STRIKES=200 SEED=1); fails where there is no Slurm unless SLUICE_SLURM=optional (about 12 minutes)
 	SLUICE_SLURM=$${SLUICE_SLURM:-require} SLUICE_SLURM_STRIKES=$(STRIKES) SLUICE_SLURM_SEED=$(SEED) SLUICE_SLURM_KINDS="$(KINDS)" $(GO) test -count=1 -timeout 0 -v ./test/slurm
+
+programs: build ## the programs of `sluice init --like`, real ones, in one window and cut and struck at random, and the same must come out (Debian's packages; one that is missing is skipped, and fails with SLUICE_PROGRAMS=require; a few minutes each)
+	SLUICE_PROGRAMS_BIN=$(CURDIR)/bin $(GO) test -count=1 -timeout 60m -v ./test/programs
 
 upgrade: ## a cluster whose machine is of the last build that spoke the version of links before, made from the repository's history, and fails where that is not there unless SLUICE_UPGRADE=optional (about 3 minutes)
 	SLUICE_UPGRADE=$${SLUICE_UPGRADE:-require} $(GO) test -count=1 -v -run TestTheBuildBefore ./test/e2e

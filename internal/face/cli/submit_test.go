@@ -428,3 +428,36 @@ func TestTheSubmittersUmaskGoesAlong(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestInitLike: a program's files are written whole or not at all, and only a program that is known has some.
+func TestInitLike(t *testing.T) {
+	t.Chdir(t.TempDir())
+	init := func(args ...string) result { return sluice(t, "127.0.0.1:1", "", append([]string{"init"}, args...)...) }
+	r := init("--like", "gromax")
+	if r.code != command.ExitUsage || !strings.Contains(r.err, "gromacs") || !strings.Contains(r.err, "lammps") {
+		t.Errorf("an unknown program: %+v", r)
+	}
+	if r := init("steps", "--like", "gromacs"); r.code != command.ExitUsage {
+		t.Errorf("a kind and a program: %+v", r)
+	}
+	if err := os.WriteFile("gromacs.sh", []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r = init("--like", "gromacs")
+	_, err := os.Stat("job.yaml")
+	if r.code != command.ExitFailed || !strings.Contains(r.err, "gromacs.sh: there already, and nothing was written") || err == nil {
+		t.Errorf("beside a file of mine: %+v, job.yaml: %v", r, err)
+	}
+	if r := init("--like", "gromacs", "--force"); r.code != 0 || !strings.Contains(r.out, "gromacs.sh, job.yaml written") {
+		t.Errorf("by force: %+v", r)
+	}
+	if text, err := os.ReadFile("gromacs.sh"); err != nil || !strings.HasPrefix(string(text), "#!/bin/sh") {
+		t.Errorf("%q: %v", text, err)
+	}
+	if r := init("--like", "lammps", "--force"); r.code != 0 {
+		t.Errorf("another: %+v", r)
+	}
+	if info, err := os.Stat("lammps.sh"); err != nil || info.Mode()&0o100 == 0 {
+		t.Errorf("the wrapper is no program: %v %v", info, err)
+	}
+}

@@ -1,15 +1,12 @@
 package submit
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/strict"
@@ -171,52 +168,4 @@ func need(given map[string]string, rigid bool) ([]string, error) {
 		return nil, command.Usage("what the work is is not said: give --items N, --array LIST, --steps N or --rigid")
 	}
 	return want, nil
-}
-
-// InitCmd is the command init.
-func InitCmd(a *session.Session) *cobra.Command {
-	var file string
-	var force bool
-	kinds := strings.Join(config.StarterKinds(), ", ")
-	c := &cobra.Command{
-		Use: "init [KIND]", Short: "Write a commented job file to start from",
-		Long: fmt.Sprintf(`Write a commented job file to start from, job.yaml, for a kind of work: %s.
-It runs as it is. A file that is there is not overwritten without --force.`, kinds),
-		Example: "  sluice init && sluice submit job.yaml --wait\n  sluice init steps --file train.yaml\n  sluice init rigid --file -",
-		Args:    cobra.MaximumNArgs(1), ValidArgs: config.StarterKinds(),
-		RunE: func(_ *cobra.Command, args []string) error {
-			kind := config.StarterKinds()[0]
-			if len(args) > 0 {
-				kind = args[0]
-			}
-			text, err := config.Starter(kind)
-			if err != nil {
-				return err
-			}
-			if file == "-" {
-				_, err = a.Out.Write(text)
-				return err
-			}
-			flags := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-			if force {
-				flags = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-			}
-			f, err := os.OpenFile(file, flags, 0o666)
-			if errors.Is(err, os.ErrExist) {
-				return errkind.Errorf(errkind.Exists, "%s is there already: give --force to overwrite it, or another --file", file)
-			}
-			if err != nil {
-				return err
-			}
-			_, err = f.Write(text)
-			if err = errors.Join(err, f.Close()); err != nil {
-				return err
-			}
-			return a.Done(file, "written", command.Record{{Key: "file", Value: file}, {Key: "kind", Value: kind}},
-				fmt.Sprintf("%s written: edit it, then `sluice submit %s --wait`", file, file))
-		},
-	}
-	c.Flags().StringVarP(&file, "file", "f", "job.yaml", "where to write it; - is stdout")
-	c.Flags().BoolVar(&force, "force", false, "overwrite a file that is there")
-	return a.Output(c)
 }
