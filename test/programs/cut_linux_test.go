@@ -39,7 +39,7 @@ func (p program) compare(t *testing.T) {
 	cut.must(dir, "submit", "job.yaml")
 	said := time.Now()
 	for n := 0; n < strikes; {
-		time.Sleep(time.Duration(float64(p.window) * (0.2 + 0.8*random.Float64())))
+		time.Sleep(time.Duration(float64(p.window) * (0.1 + 0.5*random.Float64())))
 		kind := []string{"daemon", "supervisor", "program"}[random.IntN(3)]
 		until(t, "something of "+job+" runs", func() bool {
 			if j := cut.job(job); j.over() {
