@@ -14,7 +14,7 @@ import (
 	"sluice.dev/sluice/internal/core/errkind"
 )
 
-//go:embed all:gromacs all:lammps all:optuna all:pytorch all:snakemake
+//go:embed all:blender all:gromacs all:lammps all:optuna all:pytorch all:snakemake
 var folders embed.FS
 
 // File is one file of a program.
