@@ -19,6 +19,11 @@ elif [ -n "$(ls -A)" ]; then
 	find . -mindepth 1 -delete
 fi
 
+# What lies in run is taken for saved once nothing there has changed for two seconds. mdrun writes more than checkpoints, and says steps that
+# are in none: so run is changed every second until its checkpoint has been asked.
+(trap '' TERM; while :; do : >.running; sleep 1; done) &
+running=$!
+
 # mdrun is to stop by itself when SIGTERM is due, should that not reach it. It stops at 99 % of -maxh.
 hours=$(($(date -d "${SLUICE_DEADLINE:-+1000 days}" +%s) - $(date +%s) - ${MARGIN:-30}))
 [ "$hours" -gt 0 ] || hours=1
@@ -32,5 +37,7 @@ status=$?
 step=$(gmx -quiet dump -cp md.cpt 2>/dev/null | sed -n 's/^step = *//p')
 echo "step ${step:-0} is in the checkpoint; mdrun ended with status $status"
 sleep 0.3
+kill -9 "$running"
+rm -f .running
 echo "${step:-0}" >step
 exit "$status"
