@@ -437,7 +437,7 @@ func TestInitLike(t *testing.T) {
 	if r.code != command.ExitUsage || !strings.Contains(r.err, "gromacs") || !strings.Contains(r.err, "lammps") {
 		t.Errorf("an unknown program: %+v", r)
 	}
-	if r := init("steps", "--like", "gromacs"); r.code != command.ExitUsage {
+	if r = init("steps", "--like", "gromacs"); r.code != command.ExitUsage {
 		t.Errorf("a kind and a program: %+v", r)
 	}
 	if err := os.WriteFile("gromacs.sh", []byte("mine"), 0o600); err != nil {
