@@ -72,6 +72,7 @@ func (m *mapping) read() (*mapInput, error) {
 		}
 		in.beside.without = append(in.beside.without, whole)
 	}
+	in.beside.without = append(in.beside.without, redirected(os.Stdout, os.Stderr)...)
 	in.lines.AnswersHeader = m.header
 	if info, err := os.Lstat(m.input); err != nil && strings.ContainsAny(m.input, "*?[") {
 		return in, m.found(in, dir)

@@ -92,7 +92,8 @@ func (s *saver) look(now time.Time) error {
 		s.next = time.Now().Add(max(s.every, share*time.Since(begun)))
 		return err
 	}
-	if near := min(s.near(), s.to); s.folder == "" && near > max(s.told, s.from) {
+	// Whoever is at the total needs no checkpoint any more, and is that by its exit status alone.
+	if near := min(s.near(), s.to, s.total-1); s.folder == "" && near > max(s.told, s.from) {
 		s.told = near
 		return s.report(near, false)
 	}

@@ -43,17 +43,28 @@ func (m marks) say(at time.Time, number int64) marks {
 	return append(m, mark{at, number})
 }
 
-// behind is how much later than a checkpoint a number may have been read that was said before it.
+// behind is how much later than a checkpoint what a program says of it may be read.
 const behind = time.Second
 
-// by is the last number that was said when the directory last changed; false if none was.
+// by is the number that belongs to a directory that last changed then; false if there is none. Programs say it before they save, or
+// behind that: it is the last one that was said before, or the next one, whichever is nearer. So at most one number too many counts.
 func (m marks) by(changed time.Time) (number int64, ok bool) {
-	for _, said := range slices.Backward(m) {
-		if !said.at.After(changed.Add(behind)) {
-			return said.number, true
+	next, _ := slices.BinarySearchFunc(m, changed, func(said mark, at time.Time) int {
+		if said.at.After(at) {
+			return 1
+		}
+		return -1
+	})
+	if next < len(m) {
+		late := m[next].at.Sub(changed)
+		if late <= behind && (next == 0 || late < changed.Sub(m[next-1].at)) {
+			return m[next].number, true
 		}
 	}
-	return 0, false
+	if next == 0 {
+		return 0, false
+	}
+	return m[next-1].number, true
 }
 
 // numberIn is what an expression says in a line of output: its first group, or the last number of what it matches.

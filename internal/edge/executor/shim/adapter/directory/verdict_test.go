@@ -149,6 +149,16 @@ func TestWhatWasSaidBeforeACheckpoint(t *testing.T) {
 		}
 	}
 	m = nil
+	for i := range int64(50) { // a step each tenth of a second, and a save behind the 30th: no later step is in it
+		m = m.say(at(float64(i)/10), i)
+	}
+	if n, _ := m.by(at(3.04)); n != 30 {
+		t.Errorf("step %d counts, want 30", n)
+	}
+	if n, _ := m.by(at(3.07)); n != 31 {
+		t.Errorf("step %d counts, want 31: at most the next one", n)
+	}
+	m = nil
 	for i := range int64(5 * mostMarks) {
 		m = m.say(at(float64(i)), i)
 	}
