@@ -130,7 +130,9 @@ class Checkpointer:
         if not steps:
             return 0
         torch = sys.modules["torch"]
-        state = torch.load(os.path.join(self._resume, "step-%d.pt" % max(steps)), map_location="cpu")
+        state = torch.load(  # our own file: torch 2.6 and later would take weights alone
+            os.path.join(self._resume, "step-%d.pt" % max(steps)), map_location="cpu", weights_only=False
+        )
         for name, part in self.parts.items():
             part.load_state_dict(state[name])
         states = state["random"]
