@@ -197,7 +197,7 @@ slurm: ## pilots on a real Slurm of its own (Debian's packages, as any user): th
 	SLUICE_SLURM=$${SLUICE_SLURM:-require} SLUICE_SLURM_STRIKES=$(STRIKES) SLUICE_SLURM_SEED=$(SEED) SLUICE_SLURM_KINDS="$(KINDS)" $(GO) test -count=1 -timeout 0 -v ./test/slurm
 
 programs: build ## the programs of `sluice init --like`, real ones, in one window and cut and struck at random, and the same must come out (Debian's packages; one that is missing is skipped, and fails with SLUICE_PROGRAMS=require; a few minutes each)
-	SLUICE_PROGRAMS_BIN=$(CURDIR)/bin $(GO) test -count=1 -timeout 60m -v ./test/programs
+	SLUICE_PROGRAMS=$${SLUICE_PROGRAMS:-optional} SLUICE_PROGRAMS_BIN=$(CURDIR)/bin $(GO) test -count=1 -timeout 60m -v ./test/programs
 
 upgrade: ## a cluster whose machine is of the last build that spoke the version of links before, made from the repository's history, and fails where that is not there unless SLUICE_UPGRADE=optional (about 3 minutes)
 	SLUICE_UPGRADE=$${SLUICE_UPGRADE:-require} $(GO) test -count=1 -v -run TestTheBuildBefore ./test/e2e

@@ -204,7 +204,7 @@ func TestAGangOverMachines(t *testing.T) {
 	machines := []*daemon{c.takeIn("m1", "--rack", "r1", "--block", "b1"), c.takeIn("m2", "--rack", "r1", "--block", "b1")}
 	c.until("both are ready", func() bool { return c.node("m1").State == "ready" && c.node("m2").State == "ready" })
 	says(t, c.must("nodes", "-o", "wide"), "ADDRESS", "r1", "b1")
-	const total = 300
+	const total = 900 // so many that a busy machine sees it run on both once more before it is done
 	c.submit(c.gang("pair", fmt.Sprintf("rigid: {walltime: 4m, slices: 4, topology: rack, steps: {total: %d, every: 10}}", total)))
 	for i, lost := range []*daemon{machines[1], machines[0]} {
 		before := c.job("pair").Progress
