@@ -146,7 +146,15 @@ func TestNoPurgeWithoutTrash(t *testing.T) {
 	if err := os.Mkdir(trash, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	b.purge(2)
+	b.await("the answer to a request that comes again", func() bool { // one beside the first, which is about to end, is dropped
+		b.do(protocol.Message{Kind: protocol.Purge, Job: "j", Generation: 2, From: protocol.Address{Role: protocol.Gate}})
+		select {
+		case m := <-b.said:
+			return m.Kind == protocol.Purged && m.Generation == 2
+		default:
+			return false
+		}
+	})
 	if got := b.published(); got != "" {
 		t.Errorf("%q is left", got)
 	}
