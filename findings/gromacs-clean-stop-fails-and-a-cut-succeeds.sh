@@ -18,15 +18,15 @@ set -e -u -o pipefail
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
-mkdir -p deb/partial root
+mkdir -p deb/partial unpacked
 apt-get -qq -y --no-install-recommends --download-only -o APT::Sandbox::User=root -o Debug::NoLocking=1 -o Dir::State::status=/dev/null \
 	-o Dir::Cache::archives="$dir/deb" install gromacs=2022.5-2 >/dev/null 2>&1
 rm -f deb/libc6_*.deb
-for deb in deb/*.deb; do dpkg -x "$deb" root; done
-lib=root/usr/lib/x86_64-linux-gnu
-export LD_LIBRARY_PATH="$dir/$lib:$dir/$lib/blas:$dir/$lib/lapack:$dir/root/lib/x86_64-linux-gnu"
-export GMXLIB="$dir/root/usr/share/gromacs/top" OMP_NUM_THREADS=1
-gmx() { "$dir/root/usr/bin/gmx" -quiet "$@"; }
+for deb in deb/*.deb; do dpkg -x "$deb" unpacked; done
+lib=unpacked/usr/lib/x86_64-linux-gnu
+export LD_LIBRARY_PATH="$dir/$lib:$dir/$lib/blas:$dir/$lib/lapack:$dir/unpacked/lib/x86_64-linux-gnu"
+export GMXLIB="$dir/unpacked/usr/share/gromacs/top" OMP_NUM_THREADS=1
+gmx() { "$dir/unpacked/usr/bin/gmx" -quiet "$@"; }
 changed() { echo "it has changed: $1"; exit 1; }
 
 cat > topol.top <<'END'
@@ -62,7 +62,7 @@ at=$(step md.cpt)
 echo "cut by -maxh: status $status, step below 4000000, md.gro missing"
 
 mkdir term && cd term
-"$dir/root/usr/bin/gmx" -quiet mdrun -nt 1 -s ../topol.tpr -deffnm md >said 2>&1 &
+"$dir/unpacked/usr/bin/gmx" -quiet mdrun -nt 1 -s ../topol.tpr -deffnm md >said 2>&1 &
 mdrun=$!
 for _ in $(seq 300); do grep -q 'starting mdrun' said && break; sleep 0.2; done
 sleep 3

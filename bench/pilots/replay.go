@@ -96,8 +96,8 @@ func replay(ctx context.Context, s *settings) (rows []row, err error) {
 	for _, g := range gaps {
 		usable += max(0, g.to-g.from-gapCost)
 	}
-	rows = append(rows, row{fmt.Sprintf("replay of %v of hpc2n.swf on %d nodes, %g times as fast: hosts' jobs, gaps, share that these leave",
-		s.stretch.length, s.stretch.nodes, s.stretch.speed), "", fmt.Sprintf("%d, %d, %.2f", len(jobs), len(gaps),
+	rows = append(rows, row{fmt.Sprintf("replay of %v of hpc2n.swf on %d nodes, %g times as fast: hosts' jobs, gaps, "+
+		"share that these leave", s.stretch.length, s.stretch.nodes, s.stretch.speed), "", fmt.Sprintf("%d, %d, %.2f", len(jobs), len(gaps),
 		usable.Seconds()/(length.Seconds()*float64(s.stretch.nodes)))})
 	for _, w := range ways[1:] {
 		more, err := w.measured(ctx, jobs, alone, usable)
@@ -346,8 +346,9 @@ func (w *way) measured(ctx context.Context, jobs []hostJob, alone []hostRun, usa
 		default:
 			wait := runs[i].on - alone[i].on
 			if later = append(later, wait.Seconds()); wait > longWait {
-				fmt.Fprintf(os.Stderr, "%sa job of %d nodes that came at %v began %v later, behind %v without fillers\n", w.title(), jobs[i].nodes,
-					jobs[i].at.Round(time.Second), wait.Round(time.Second), (alone[i].on - jobs[i].at).Round(time.Second))
+				fmt.Fprintf(os.Stderr, "%sa job of %d nodes that came at %v began %v later, behind %v without fillers\n",
+					w.title(), jobs[i].nodes, jobs[i].at.Round(time.Second), wait.Round(time.Second),
+					(alone[i].on - jobs[i].at).Round(time.Second))
 			}
 		}
 	}

@@ -88,7 +88,8 @@ func hostsWait(t *testing.T, p *plane.Plane, namespace string) {
 		kubectl("", "delete", "pods", "-l", "bare=yes", "--timeout=60s")
 
 		kubectl(fmt.Sprintf("apiVersion: sluice.dev/v1alpha1\nkind: Job\nmetadata: {name: filler-%d}\nspec:\n  items: {total: 1000, "+
-			"perItem: 60s, parallelism: 2}\n  memory: 64Mi\n  image: %s\n  command: [/program, polite]\n", i, programImage), "apply", "-f", "-")
+			"perItem: 60s, parallelism: 2}\n  memory: 64Mi\n  image: %s\n  command: [/program, polite]\n", i, programImage),
+			"apply", "-f", "-")
 		hold("subjobs")
 		waits["subjobs"] = append(waits["subjobs"], host(fmt.Sprintf("host-of-%d", i)))
 		kubectl("", "delete", "jobs.sluice.dev", fmt.Sprintf("filler-%d", i), "--timeout=60s")
