@@ -42,6 +42,9 @@ func (r *Result) Mix(h digest.Hash) digest.Hash {
 	if r.Idle != 0 { // the same
 		h = h.Text("idle").Int(int64(r.Idle))
 	}
+	if r.Startup != 0 || r.Stayed { // the same
+		h = h.Text("startup").Int(int64(r.Startup)).Bool(r.Stayed)
+	}
 	return h
 }
 
@@ -77,6 +80,9 @@ func (s *Spec) mix(h digest.Hash) digest.Hash {
 	}
 	if s.Saves { // as it was before any rigid job did
 		h = h.Text("saves")
+	}
+	if s.Resident { // as it was before programs stayed
+		h = h.Text("resident")
 	}
 	return s.Launch.Mix(h.Text(s.Template))
 }

@@ -77,7 +77,7 @@ func (s *Spec) Equal(o *Spec) bool {
 		s.TauMin == o.TauMin &&
 		s.OverheadMax == o.OverheadMax && s.Deadline == o.Deadline && s.External == o.External && s.Worth == o.Worth &&
 		slices.EqualFunc(s.Options, o.Options, equalOptions) && s.Template == o.Template && s.Owner == o.Owner &&
-		s.Continue == o.Continue && s.Launch.equal(&o.Launch)
+		s.Continue == o.Continue && s.Resident == o.Resident && s.Launch.equal(&o.Launch)
 }
 
 func equalOptions(a, b Option) bool {

@@ -77,6 +77,10 @@ type Result struct {
 	// Idle is the time of its run that no unit has cost: its command went on after all were done, or its adapter rested. 0 where nobody
 	// looks.
 	Idle time.Duration
+	// Startup is how long its program took from its start until it was ready for work; 0 where nobody says. Stayed: it went on in a program
+	// that was there already, and paid no start.
+	Startup time.Duration
+	Stayed  bool
 	// LeftNothing: neither output nor checkpoint, and no word in its logs. The store has no name of it, and its machine's head looks
 	// for none.
 	LeftNothing bool

@@ -175,6 +175,9 @@ type Spec struct {
 
 	// Continue: a running subjob may be given the window that follows its own; the program rereads its lease file.
 	Continue bool
+	// Resident: its program stays between subjobs and takes one after another from its standard input, its start paid once
+	// (Residence).
+	Resident bool
 
 	Launch Launch
 }

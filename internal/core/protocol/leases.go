@@ -84,6 +84,18 @@ type Conclusion struct {
 	Range      job.Range
 	Start, End quantity.Instant
 	Result     *job.Result
+	// Resident is the program that has stayed after it, from executor to node; nil: none has. Soft: no restart finds it.
+	Resident *Resident
+}
+
+// Resident is a program that stays between subjobs.
+type Resident struct {
+	// Number of it (job.Spec.Residence); above 0.
+	Number uint64
+	// Memory that it holds while it waits, in bytes.
+	Memory quantity.Amount
+	// Since is when it was started.
+	Since quantity.Instant
 }
 
 // Removal names a node that is none any more. What it offered is not there; what was sold there may run on until its lease ends.
@@ -113,6 +125,11 @@ type Halt struct {
 
 // Reason is why something is as its kind says, for people.
 type Reason struct{ Text string }
+
+// SameResident reports whether two views of a slice have the same program staying there, or none.
+func SameResident(a, b *Resident) bool {
+	return (a == nil) == (b == nil) && (a == nil || *a == *b)
+}
 
 // Body marks what zone and node tell each other.
 func (*Asking) Body()          {}

@@ -193,6 +193,12 @@ const (
 	// Wished: who waits for devices that slices of the node are cut from, and what the machines have: Wishes. Inventory, in the
 	// executor's name -> node; soft.
 	Wished
+	// Dismiss ends the program that has stayed on a slice: Token (of the subjob that it stayed after), Holding. Node -> executor, repeated
+	// until Dismissed; idempotent.
+	Dismiss
+	// Dismissed: the program that stayed after a subjob is gone with all its processes, by itself or since it was asked to end: Token.
+	// Executor -> node.
+	Dismissed
 )
 
 // Message is a header, of which a kind uses what its comment names, and a body.
@@ -243,6 +249,10 @@ type Plan struct {
 	// that is sold, so that every member hears the same, however often it is told; none and 0: nobody says.
 	Addresses []string
 	Port      int
+	// Residence is the number of the program that it can go on in (job.Spec.Residence); 0: none. Resident: it is cut to go on in it, with no
+	// time for a start.
+	Residence uint64
+	Resident  bool
 }
 
 // Queue is a queue's settings.
@@ -329,6 +339,8 @@ type SliceView struct {
 	Gaps []Gap
 	// Reserved are the reservations and leases, for planning rigid work.
 	Reserved []Reservation
+	// Resident is the program that stays on the slice and waits for its next subjob; nil: none does.
+	Resident *Resident
 	// Room is what the node has free; nil where no tickets search.
 	Room *flow.Summary
 }

@@ -19,6 +19,9 @@ func (p *Plan) Mix(h digest.Hash) digest.Hash {
 			h = h.Text(a)
 		}
 	}
+	if p.Residence != 0 { // as it was before programs stayed
+		h = h.Int(int64(p.Residence)).Bool(p.Resident)
+	}
 	return h
 }
 

@@ -160,6 +160,19 @@ func risk(o strict.Object, s *job.Spec) {
 			v.Wrong("a rigid job has one window; leave it out")
 		}
 	}
+	if v := o.Get("resident"); v.Boolean(false) {
+		s.Resident = true
+		switch {
+		case s.Kind == job.Rigid:
+			v.Wrong("a rigid job has one subjob; leave it out")
+		case s.Continue:
+			v.Wrong("a program that stays is given the next window anyway; leave continue out")
+		case o.Get("options").Given():
+			v.Wrong("a program that stays can't change its options; leave one of both out")
+		case o.Get("adapter").Given():
+			v.Wrong("an adapter starts its command for each subjob; leave one of both out")
+		}
+	}
 	if v := o.Get("onItemFailure"); v.Given() {
 		s.OnBadItem = job.OnBadItem(v.AsChoice())
 		if s.Kind != job.Items && s.Kind != 0 {

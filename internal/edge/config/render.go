@@ -92,6 +92,9 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 	if s.Continue {
 		add(spec, "continue", number("true"))
 	}
+	if s.Resident {
+		add(spec, "resident", number("true"))
+	}
 	add(spec, "maxFailures", number(int64(s.MaxFailures)))
 	renderLaunch(spec, &s.Launch, workdir)
 

@@ -79,6 +79,9 @@ func specFields() []strict.Field {
 			Doc: "The largest share of a subjob's time that restore and checkpoint may take."},
 		{Key: "continue", Form: strict.Form{Kind: strict.IsBoolean}, Example: "true", Of: divisible(),
 			Doc: "A running subjob may be given the window behind its own; the program rereads $SLUICE_LEASE_FILE."},
+		{Key: "resident", Form: strict.Form{Kind: strict.IsBoolean}, Example: "true", Of: divisible(),
+			Doc: "The program stays between subjobs and takes them one after another from its standard input, so that its start is paid " +
+				"once (docs/resident.md)."},
 		{Key: "maxFailures", Form: strict.ANumber(1, 1000, DefaultMaxFailures), Example: "5",
 			Doc: "How many subjobs in a row may end without progress until the job has failed."},
 		{Key: "onItemFailure", Old: "onBadItem", Form: strict.AChoice("fail", "skip"), Example: "skip", Of: []string{"items", "external"},

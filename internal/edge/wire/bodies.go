@@ -90,6 +90,7 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 		})
 		coder.List(c, 7, &v.Reserved, reservationFields)
 		coder.Pointer(c, 8, &v.Room, summaryFields)
+		coder.Pointer(c, 9, &v.Resident, residentFields)
 	}),
 	protocol.Ask: body(func(c *coder.Coder, b *protocol.Asking) {
 		coder.Unsigned(c, 1, &b.Ask)
@@ -204,6 +205,9 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 		coder.Text(c, 4, &b.Life)
 	}),
 	protocol.Wished:  body(wishesFields()),
+	protocol.Dismiss: body(func(c *coder.Coder, b *protocol.Holding) {
+		coder.Text(c, 1, &b.Slice)
+	}),
 	protocol.Sighted: body(sightFields()), protocol.Ordered: body(orderFields),
 	protocol.Winning: body(func(c *coder.Coder, p *protocol.Prize) {
 		coder.Value(c, 1, &p.Place, placeFields)
@@ -389,7 +393,7 @@ func knownMessage(k protocol.Kind) bool {
 		within(k, protocol.Reserve, protocol.Unquarantine) ||
 		within(k, protocol.Adopt, protocol.Surrendered) ||
 		within(k, protocol.Offer, protocol.Removed) ||
-		within(k, protocol.Inventory, protocol.Wished) ||
+		within(k, protocol.Inventory, protocol.Dismissed) ||
 		within(k, protocol.Attend, protocol.Told) ||
 		within(k, protocol.File, protocol.Outdated) ||
 		within(k, protocol.Search, protocol.ZoneDigest) ||

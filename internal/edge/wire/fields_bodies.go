@@ -53,6 +53,13 @@ func conclusionFields(c *coder.Coder, b *protocol.Conclusion) {
 	coder.Instant(c, 3, &b.Start)
 	coder.Instant(c, 4, &b.End)
 	coder.Pointer(c, 5, &b.Result, resultFields)
+	coder.Pointer(c, 6, &b.Resident, residentFields)
+}
+
+func residentFields(c *coder.Coder, r *protocol.Resident) {
+	coder.Unsigned(c, 1, &r.Number)
+	coder.Signed(c, 2, &r.Memory)
+	coder.Instant(c, 3, &r.Since)
 }
 
 func extensionFields(c *coder.Coder, b *protocol.Extension) {

@@ -37,6 +37,8 @@ func resultFields(c *coder.Coder, r *job.Result) {
 	coder.Signed(c, 13, &r.Waited)
 	coder.Boolean(c, 14, &r.LeftNothing)
 	coder.Signed(c, 15, &r.Idle)
+	coder.Signed(c, 16, &r.Startup)
+	coder.Boolean(c, 17, &r.Stayed)
 }
 
 func specFields(c *coder.Coder, s *job.Spec) {
@@ -86,6 +88,7 @@ func specFields(c *coder.Coder, s *job.Spec) {
 	coder.Signed(c, 32, &s.Patience)
 	coder.Text(c, 33, &s.Owner)
 	coder.Boolean(c, 34, &s.Saves)
+	coder.Boolean(c, 35, &s.Resident)
 }
 
 func launchFields(c *coder.Coder, l *job.Launch) {

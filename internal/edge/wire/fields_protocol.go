@@ -36,6 +36,8 @@ func planFields(c *coder.Coder, p *protocol.Plan) {
 	coder.Signed(c, 9, &p.Members)
 	coder.Texts(c, 10, &p.Addresses)
 	coder.Signed(c, 11, &p.Port)
+	coder.Unsigned(c, 12, &p.Residence)
+	coder.Boolean(c, 13, &p.Resident)
 }
 
 func peakFields(c *coder.Coder, p *trp.Peak) {

@@ -163,7 +163,8 @@ func (o *Offers) look(now quantity.Instant, x *offer) *protocol.SliceView {
 // many reservations, of which none in a is over. A hold that becomes a lease is such a change.
 func unchanged(now quantity.Instant, a, b *protocol.SliceView) bool {
 	over := func(r protocol.Reservation) bool { return inventory.Over(now, &r) }
-	return a.Usable == b.Usable && a.Why == b.Why && a.Slice.Bears == b.Slice.Bears && len(a.Reserved) == len(b.Reserved) &&
+	return a.Usable == b.Usable && a.Why == b.Why && a.Slice.Bears == b.Slice.Bears && protocol.SameResident(a.Resident, b.Resident) &&
+		len(a.Reserved) == len(b.Reserved) &&
 		!slices.ContainsFunc(a.Reserved, over) &&
 		slices.EqualFunc(a.Gaps, b.Gaps, func(g, h protocol.Gap) bool {
 			return g.End == h.End && g.Until == h.Until && (g.Start == h.Start || g.Start <= now && h.Start <= now)

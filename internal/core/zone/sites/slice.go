@@ -202,6 +202,7 @@ func begun(v *protocol.SliceView) bool {
 // sameView says whether two views lead to the same decisions. The start of the first gap moves with the clock.
 func sameView(a, b *protocol.SliceView) bool {
 	return a.Usable == b.Usable && a.Slice.Bears == b.Slice.Bears && slices.Equal(a.Reserved, b.Reserved) &&
+		protocol.SameResident(a.Resident, b.Resident) &&
 		slices.EqualFunc(a.Gaps, b.Gaps, func(g, h protocol.Gap) bool {
 			return g.End == h.End && g.Until == h.Until
 		})
