@@ -30,6 +30,8 @@ type View struct {
 	// declared), and no margin: the last resort of a job whose usual run time no longer fits the longest window, since one slow
 	// run must not keep it out for ever. The piece is then the least useful one, and it gets the whole window.
 	Hopeful bool
+	// Start is what the piece's start will take, where that is known of the slice; nil: what is known of the job counts.
+	Start *Start
 	// Option to run with, one of the job's own; nil for none.
 	Option *job.Option
 
@@ -37,6 +39,13 @@ type View struct {
 	from int64
 	// forSale is how many units are left where Committed does not tell (FromCall); 0: it does.
 	forSale int64
+}
+
+// Start is what the start of a piece takes: at its node until its program begins, or goes on, and of that until it is ready for work.
+// Resident: it goes on in a program that is there.
+type Start struct {
+	Prepare, Process time.Duration
+	Resident         bool
 }
 
 // Window is an offered gap as an atomizer sees it.
@@ -58,6 +67,8 @@ type Piece struct {
 	Run, Wall, Length time.Duration
 	// Demand is the least capacity at which the piece is safe.
 	Demand trp.Vector
+	// Resident: it was cut to go on in a program that is there.
+	Resident bool
 }
 
 // Why a job is not interested in a window.
@@ -240,6 +251,9 @@ func RigidLength(spec *job.Spec, speed int64) time.Duration {
 
 // startup is what every start pays before its first unit: at its node, in its own process, and as a margin for a slow machine.
 func (v *View) startup() time.Duration {
+	if s := v.Start; s != nil {
+		return s.Prepare + v.stretched(s.Process) + v.startMargin()
+	}
 	return v.Prepare() + v.stretched(v.process()) + v.startMargin()
 }
 

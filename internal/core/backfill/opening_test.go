@@ -52,6 +52,8 @@ func (s *parkSlice) Usable() bool                           { return true }
 func (s *parkSlice) Class() *window.Class                   { return s.floor.Class() }
 func (s *parkSlice) At() int                                { return s.floor.At() }
 func (s *parkSlice) Reserved() []protocol.Reservation       { return nil }
+func (s *parkSlice) Resident() *protocol.Resident { return nil }
+
 func (s *parkSlice) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
 
 func (s *parkSlice) Location() (rack, block string) { return stands(s.node) }

@@ -77,6 +77,8 @@ func (s *fakeSlice) Free(_ quantity.Instant, out []protocol.Gap) []protocol.Gap 
 func (s *fakeSlice) InDoubt(quantity.Instant) bool { return s.doubted }
 func (s *fakeSlice) Lasting(quantity.Instant) bool { return true }
 
+func (s *fakeSlice) Resident() *protocol.Resident { return nil }
+
 func (s *fakeSlice) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
 
 func (s *fakeSlice) Unsold(_ quantity.Instant, out []protocol.Gap) []protocol.Gap {

@@ -121,6 +121,9 @@ func (f *Floor) Changed(j *index.Job) { f.index.Changed(j) }
 // InvalidateJob says that what a job answers to windows may be another than before.
 func (f *Floor) InvalidateJob(j *index.Job) { f.index.Invalidate(j) }
 
+// Started teaches how a subjob of a job began on a node.
+func (f *Floor) Started(j *index.Job, on job.NodeID, r *job.Result) { f.est.Started(j, on, r) }
+
 // Place records a slice, as its owner shows it now: a new or a changed one.
 func (f *Floor) Place(s *window.Slice, is *protocol.Slice) window.Placed {
 	placed, more := f.board.Place(s, f.ClassOf(is))

@@ -30,7 +30,7 @@ func (n *Node) ask(now quantity.Instant, in *protocol.Message, a *protocol.Askin
 		}
 		h = n.holds.Make(now, holds.Hold{
 			Asked: asked, Job: in.Job, Slice: a.Slice, Also: a.Also, Start: a.Start, End: a.End, OwnPlace: own != "",
-			Gang: a.Plan.Members > 0, Peak: joint.PeakOf(a.Peak, a.Demand),
+			Gang: a.Plan.Members > 0, Residence: a.Plan.Residence, Peak: joint.PeakOf(a.Peak, a.Demand),
 		}, holdFor(n, a))
 	}
 	n.send(out, protocol.Message{
@@ -86,6 +86,9 @@ func (n *Node) refusal(now quantity.Instant, in *protocol.Message, a *protocol.A
 			return fmt.Sprintf("%s is not a slice of this node", id)
 		}
 		if why := s.Refuses(a.Demand); why != "" {
+			return why
+		}
+		if why := n.residents.Refuses(now, s, a); why != "" {
 			return why
 		}
 		if s.Full() {

@@ -62,6 +62,8 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		n.runner.Started(now, &in, in.Body.(*protocol.Beginning).At, out)
 	case protocol.Exited:
 		n.exited(now, in.Token, in.Body.(*protocol.Conclusion), out)
+	case protocol.Dismissed:
+		n.residents.Gone(in.Token)
 	case protocol.Stuck:
 		n.quarantine.Stuck(now, in.Token, in.Body.(*protocol.Reason).Text, out)
 	case protocol.Settled:
@@ -92,6 +94,7 @@ func (n *Node) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 func (n *Node) after(now quantity.Instant, out *protocol.Out) {
 	n.pressure.Fill(now)
 	n.reservations.Prune(now, out)
+	n.residents.Drive(now, out)
 	n.runner.Drive(now, out)
 	n.memory.Bear(now)
 	n.trades = n.trade(now, out)
@@ -118,7 +121,8 @@ func (n *Node) offer(now quantity.Instant, out *protocol.Out) {
 // timer asks for a Tick at the earliest instant at which something is due without an input. A requested Tick always comes, so a later one
 // is not asked for while an earlier one is pending.
 func (n *Node) timer(now quantity.Instant, out *protocol.Out) {
-	next := min(n.holds.Next(), n.runner.Next(now), n.offers.Next(), n.reservations.Next(), n.pressure.Next(), n.tickets.Next(now))
+	next := min(n.holds.Next(), n.runner.Next(now), n.offers.Next(), n.reservations.Next(), n.pressure.Next(), n.tickets.Next(now),
+		n.residents.Next())
 	for _, at := range [...]quantity.Instant{n.refresh, n.memory.Next(), n.giving.Due(), n.trades} {
 		if at != 0 {
 			next = min(next, at)
@@ -150,11 +154,17 @@ func (n *Node) exited(now quantity.Instant, t job.Token, c *protocol.Conclusion,
 	switch l := n.leases.Of(t); {
 	case l == nil:
 		n.quarantine.StrayGone(t, out)
+		if c.Resident != nil {
+			n.residents.Stray(now, c.Slice, t)
+		}
 	case l.Issued():
 		of, r := l.Terms(), l.Checked(now, c.Result)
 		n.memory.Learn(now, of.Slice, l.Started(), of.Peak, r)
 		n.pressure.NoteEnd(now, l, r)
 		n.runner.End(now, l, n.quarantine.Blame(l, l.Excused(r)), false, out)
+		if c.Resident != nil {
+			n.residents.Stays(now, of.Slice, t, of.Job, c.Resident)
+		}
 	}
 	n.quarantine.Gone(now, t, out)
 }

@@ -28,7 +28,12 @@ type process struct {
 	result  *job.Result
 	settled bool
 	still   bool
+	// waits: its program has stayed, and waits for the next subjob.
+	waits bool
 }
+
+// number is that of the program that a process can go on in.
+func (p *process) number() uint64 { return p.start.Body.(*protocol.Work).Plan.Residence }
 
 const (
 	runs = iota
@@ -47,6 +52,7 @@ type storm struct {
 	past      []protocol.Message // of this boot: to be sent again
 	held      []protocol.Message // from the executor, not yet delivered
 	asks      uint64
+	plans     map[uint64]protocol.Plan // by ask
 	made      map[job.Token]int
 	ended     map[job.Token]int
 	until     quantity.Instant // its machine is gone for good; 0: nobody has said so
@@ -132,6 +138,11 @@ func (s *storm) absorb() {
 				p.settled = true
 			}
 			s.held = append(s.held, protocol.Message{Kind: protocol.Settled, From: executor, Token: m.Token})
+		case protocol.Dismiss:
+			if p := s.processes[m.Token]; p != nil {
+				p.waits = false
+			}
+			s.held = append(s.held, protocol.Message{Kind: protocol.Dismissed, From: executor, Token: m.Token})
 		case protocol.Offer:
 			s.checkOffer(m)
 		default:
@@ -148,9 +159,14 @@ func (s *storm) start(m protocol.Message) {
 		s.Fatalf("start of %v, which has %d leases and %d ends, at %d for %d", m.Token, s.made[m.Token], s.ended[m.Token], s.now,
 			m.Body.(*protocol.Work).Start)
 	}
+	resident := m.Body.(*protocol.Work).Plan.Resident
 	for _, t := range s.order {
 		p := s.processes[t]
-		if p.state == dead {
+		if number := m.Body.(*protocol.Work).Plan.Residence; p.waits && number != 0 && number == p.number() &&
+			m.Body.(*protocol.Work).Slice == p.start.Body.(*protocol.Work).Slice {
+			p.waits, resident = false, false // it goes on in it
+		}
+		if p.state == dead && !p.waits {
 			continue
 		}
 		for _, id := range append([]job.SliceID{m.Body.(*protocol.Work).Slice}, m.Body.(*protocol.Work).Also...) {
@@ -161,6 +177,10 @@ func (s *storm) start(m protocol.Message) {
 	}
 	s.processes[m.Token] = &process{start: m, at: s.now, end: m.Body.(*protocol.Work).End}
 	s.order = append(s.order, m.Token)
+	if resident { // the program has ended meanwhile
+		s.finish(m.Token, job.NodeFailed)
+		return
+	}
 	s.held = append(s.held, protocol.Message{Kind: protocol.Started, From: executor, Token: m.Token, Body: &protocol.Beginning{At: s.now}})
 }
 
@@ -246,7 +266,18 @@ func (s *storm) finish(t job.Token, o job.Outcome) {
 	p := s.processes[t]
 	r := p.start.Body.(*protocol.Work).Range
 	p.state, p.result = dead, &job.Result{Outcome: o, Progress: (r.From + r.To) / 2, Start: p.at, End: s.now}
-	s.held = append(s.held, protocol.Message{Kind: protocol.Exited, From: executor, Token: t, Body: &protocol.Conclusion{Result: p.result}})
+	c := &protocol.Conclusion{Result: p.result}
+	if p.number() != 0 && o == job.Done {
+		p.waits, c.Resident = true, &protocol.Resident{Number: p.number(), Memory: 5, Since: p.at}
+	}
+	s.held = append(s.held, protocol.Message{Kind: protocol.Exited, From: executor, Token: t, Body: c})
+}
+
+// redeem turns a grant into what is to be redeemed, by the plan that was asked with.
+func (s *storm) redeem(m protocol.Message) protocol.Message {
+	r := redeem(m)
+	r.Body.(*protocol.Work).Plan = s.plans[m.Body.(*protocol.Grant).Ask]
+	return r
 }
 
 // reboot restarts the node; what the executor finds is what is really there.
@@ -254,6 +285,9 @@ func (s *storm) reboot() {
 	s.restart()
 	s.absorb()
 	s.past, s.granted, s.held = nil, nil, nil
+	for _, p := range s.processes { // no program survives that waits
+		p.waits = false
+	}
 	var found []protocol.Found
 	for _, t := range s.order {
 		if p := s.processes[t]; !p.settled {
@@ -283,7 +317,7 @@ func TestStorm(t *testing.T) {
 		cfg.Host.Memory = quantity.Amount(rapid.SampledFrom([]int{0, 0, 15, 25, 300}).Draw(t, "host memory"))
 		s := &storm{
 			world:     &world{tb: t, cfg: cfg, now: t0, n: New(cfg), shadow: New(cfg)},
-			processes: map[job.Token]*process{}, made: map[job.Token]int{}, ended: map[job.Token]int{},
+			processes: map[job.Token]*process{}, plans: map[uint64]protocol.Plan{}, made: map[job.Token]int{}, ended: map[job.Token]int{},
 		}
 		s.reboot()
 		slice := func(t *rapid.T) job.SliceID {
@@ -310,21 +344,28 @@ func TestStorm(t *testing.T) {
 				}
 				if rapid.IntRange(0, 4).Draw(t, "gang") == 0 {
 					m.Body.(*protocol.Asking).Also = []job.SliceID{slice(t)}
+				} else {
+					p := &m.Body.(*protocol.Asking).Plan
+					p.Residence = uint64(rapid.IntRange(0, 2).Draw(t, "residence"))
+					p.Resident = p.Residence > 0 && rapid.Bool().Draw(t, "resident")
+					s.plans[s.asks] = *p
 				}
 				if rapid.Bool().Draw(t, "own") {
 					m.Body.(*protocol.Asking).Reservation = &protocol.Reservation{ID: uint64(rapid.IntRange(1, 20).Draw(t, "id"))}
 				}
 				s.deliver(m)
 			},
-			"redeem": func(t *rapid.T) { s.deliver(redeem(anyOf(t, "grant", s.granted))) },
+			"redeem": func(t *rapid.T) { s.deliver(s.redeem(anyOf(t, "grant", s.granted))) },
 			"redeem at once": func(t *rapid.T) {
 				s.asks++
 				m := ask(s.asks, slice(t), 0, 0)
 				m.Body.(*protocol.Asking).Start = s.now
 				m.Body.(*protocol.Asking).End = s.now.Add(time.Duration(rapid.IntRange(1, 10).Draw(t, "length")) * time.Second)
+				m.Body.(*protocol.Asking).Plan.Residence = uint64(rapid.IntRange(0, 2).Draw(t, "residence"))
+				s.plans[s.asks] = m.Body.(*protocol.Asking).Plan
 				s.deliver(m)
 				if g := s.sent(protocol.Granted); g != nil {
-					s.deliver(redeem(*g))
+					s.deliver(s.redeem(*g))
 				}
 			},
 			"executor": func(t *rapid.T) {
@@ -335,6 +376,37 @@ func TestStorm(t *testing.T) {
 				m := s.held[i]
 				s.held = slices.Delete(s.held, i, i+1)
 				s.deliver(m)
+			},
+			"a whole subjob": func(t *rapid.T) { // by the last view, as a home would sell it
+				s.asks++
+				m := ask(s.asks, slice(t), 0, 0)
+				a := m.Body.(*protocol.Asking)
+				a.Start, a.End = s.now, s.now.Add(10*time.Second)
+				a.Plan.Residence = rapid.SampledFrom([]uint64{0, 1, 1, 1, 2}).Draw(t, "residence")
+				if v := s.views[a.Slice]; v != nil && v.Resident != nil {
+					a.Plan.Resident = v.Resident.Number == a.Plan.Residence
+				}
+				s.plans[s.asks] = a.Plan
+				s.deliver(m)
+				g := s.sent(protocol.Granted)
+				if g == nil {
+					return
+				}
+				s.deliver(s.redeem(*g))
+				if p := s.processes[g.Token]; p != nil && p.state == runs {
+					s.finish(g.Token, rapid.SampledFrom([]job.Outcome{job.Done, job.Done, job.ExitFailed}).Draw(t, "outcome"))
+				}
+				held := s.held
+				s.held = nil
+				for _, m := range held {
+					s.deliver(m)
+				}
+			},
+			"a program ends that waits": func(t *rapid.T) {
+				if token := anyOf(t, "process", s.order); s.processes[token].waits {
+					s.processes[token].waits = false
+					s.held = append(s.held, protocol.Message{Kind: protocol.Dismissed, From: executor, Token: token})
+				}
 			},
 			"exit": func(t *rapid.T) {
 				if token := anyOf(t, "process", s.order); s.processes[token].state == runs {
@@ -481,6 +553,18 @@ func (s *storm) drain() {
 	for token := range s.made {
 		if s.ended[token] != 1 {
 			s.Fatalf("lease %v has ended %d times", token, s.ended[token])
+		}
+	}
+	known := map[job.Token]bool{}
+	for _, x := range s.n.inventory.Staying() {
+		known[x.Stay().Token] = true
+		if x.Stay().Leaving != "" {
+			s.Fatalf("the program after %v never leaves", x.Stay().Token)
+		}
+	}
+	for token, p := range s.processes {
+		if p.waits && !known[token] {
+			s.Fatalf("a program waits after %v, and its node does not know", token)
 		}
 	}
 	if left := s.n.Leases(); len(left) != 0 {

@@ -38,6 +38,9 @@ func (n *Node) describe(now quantity.Instant, s *inventory.Slice, v *status.Slic
 			v.State, v.Reason = "reserved", timeline.Describe(&r)
 		}
 	}
+	if x := s.Stay(); x != nil && x.Leaving == "" && v.State == "idle" {
+		v.Reason = fmt.Sprintf("a program of job %s stays there and waits for its next subjob", x.Job)
+	}
 	for _, l := range n.leases.On(s) {
 		if !l.Seen() {
 			continue
@@ -67,6 +70,10 @@ func (n *Node) describe(now quantity.Instant, s *inventory.Slice, v *status.Slic
 	case why == inventory.KeepsRoom:
 		if v.State == "idle" {
 			v.State, v.Reason = "reserved", why+": "+n.pressure.Kept()
+		}
+	case s.Stay() != nil && s.Stay().Leaving != "":
+		if v.State == "idle" {
+			v.State, v.Reason = "reserved", why
 		}
 	default:
 		v.State, v.Reason = "unconfirmed", why

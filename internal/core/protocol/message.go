@@ -249,8 +249,8 @@ type Plan struct {
 	// that is sold, so that every member hears the same, however often it is told; none and 0: nobody says.
 	Addresses []string
 	Port      int
-	// Residence is the number of the program that it can go on in (job.Spec.Residence); 0: none. Resident: it is cut to go on in it, with no
-	// time for a start.
+	// Residence is the number of the program that it can go on in (job.Spec.Residence); 0: none. Resident: it is cut to go on in it, with
+	// no time for a start.
 	Residence uint64
 	Resident  bool
 }

@@ -50,12 +50,26 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		}
 	case protocol.Sighted:
 		(*unserved)(z).sighted(now, &in, in.Body.(*supply.Sight), out)
+	case protocol.Result:
+		teachStart(z, &in, in.Body.(*protocol.Conclusion))
+		z.home.Step(now, &in, out)
 	default:
 		if !z.federated(now, &in, out) {
 			z.home.Step(now, &in, out)
 		}
 	}
 	z.after(now, out)
+}
+
+// teachStart has the floor learn how a subjob began, unless its result has been heard before.
+func teachStart(z *Zone, in *protocol.Message, c *protocol.Conclusion) {
+	j := z.home.Book().Job(in.Job)
+	if j == nil || c.Result == nil {
+		return
+	}
+	if claim := j.ClaimSet().Claim(in.Token); claim != nil {
+		z.floor.Started(&entryOf(j).floor, claim.Node, c.Result)
+	}
 }
 
 // Recover is called once, after the last fact. Everything outstanding is sent again from state.

@@ -162,6 +162,9 @@ func (s *slice) Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap 
 	return s.of.owner.Unsold(now, s.id, out)
 }
 
+// Resident is none: visitors have no word for a start that is paid already.
+func (s *slice) Resident() *protocol.Resident { return nil }
+
 func (s *slice) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
 
 // visitor is a job that is here, as its home described it last (index.Demand).

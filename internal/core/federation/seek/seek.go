@@ -205,7 +205,7 @@ func (d *demand) Claim(now quantity.Instant, p *protocol.Place, out *protocol.Ou
 	z.zone.Remember(&p.Slice)
 	a := &home.Ask{Job: j, Sale: protocol.Sale{Node: p.Node, Placement: protocol.Placement{Slice: p.Slice.ID, Range: piece.Range,
 		Start: start, End: start.Add(piece.Length), Demand: piece.Demand, Peak: z.zone.Peak(&p.Slice, j, piece.Range, piece.Demand, ""),
-		Plan: protocol.Plan{Run: piece.Run, Wall: piece.Wall}}, Speed: c.SpeedOf(j.Spec)}}
+		Plan: protocol.Plan{Run: piece.Run, Wall: piece.Wall, Residence: j.Spec.Residence(j.ID)}}, Speed: c.SpeedOf(j.Spec)}}
 	if !z.zone.Claim(now, a, p.Token, out) {
 		return "it was sold elsewhere meanwhile", false
 	}

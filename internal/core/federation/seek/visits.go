@@ -127,7 +127,9 @@ func (z *Seek) claim(now quantity.Instant, j *home.Job, p *protocol.Prize, out *
 		return false
 	}
 	z.zone.Remember(&p.Slice)
+	plan := p.Plan
+	plan.Residence = j.Spec.Residence(j.ID)
 	return z.zone.Claim(now, &home.Ask{Job: j, Sale: protocol.Sale{Node: p.Node, Placement: protocol.Placement{Slice: p.Slice.ID,
 		Range: p.Range, Start: p.Start, End: p.End, Demand: p.Demand, Peak: z.zone.Peak(&p.Slice, j, p.Range, p.Demand, p.Plan.Option),
-		Plan: p.Plan}, Speed: p.Speed, Bid: p.Bid}}, p.Token, out)
+		Plan: plan}, Speed: p.Speed, Bid: p.Bid}}, p.Token, out)
 }

@@ -14,7 +14,7 @@ const enoughPrepares = 4
 // process's start (job.Result.Ran). A node that does not report it, such as a simulated one, teaches nothing.
 func learnPrepare(l *protocol.Learned, r *job.Result) {
 	took := r.Prepare - r.Unpack
-	if r.Start == 0 || took <= 0 {
+	if r.Start == 0 || took <= 0 || r.Stayed { // no program was started
 		return
 	}
 	l.Prepares = append(slices.Clone(l.Prepares), took)

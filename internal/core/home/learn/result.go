@@ -195,7 +195,12 @@ func learnRate(l *protocol.Learned, spec *job.Spec, c *protocol.Claim, r *job.Re
 	if l.Measures(spec) {
 		work = max(work, (r.Ran()-max(0, r.Idle))*(1000-mostBusy)/1000, leastMeasured) // any time is better than none
 	}
-	if spec.Untimed() && (r.Outcome == job.Done || r.Outcome == job.Yielded) && work > 0 && (l.Start == 0 || work < l.Start) {
+	well := r.Outcome == job.Done || r.Outcome == job.Yielded
+	switch {
+	case r.Stayed: // it paid no start
+	case spec.Untimed() && r.Startup > 0:
+		l.Start = r.Startup
+	case spec.Untimed() && well && work > 0 && (l.Start == 0 || work < l.Start):
 		l.Start = work
 	}
 	n := done.Len()
@@ -203,7 +208,10 @@ func learnRate(l *protocol.Learned, spec *job.Spec, c *protocol.Claim, r *job.Re
 	if spec.Kind == job.Rigid || !whole || work == 0 || work < leastSample && len(l.Rates) > 0 && !outsized {
 		return // short runs tell how long a process takes to start, ended ones where they were ended
 	}
-	overhead := spec.Startup
+	overhead := cmp.Or(max(0, r.Startup), spec.Startup)
+	if r.Stayed {
+		overhead = 0
+	}
 	if !c.Plan.Resume.Zero() {
 		overhead += spec.Restore
 	}

@@ -145,6 +145,7 @@ func (t *tray) Name() job.SliceID                      { return t.id }
 func (t *tray) Node() job.NodeID                       { return "n" }
 func (t *tray) Usable() bool                           { return t.from != quantity.Never }
 func (t *tray) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
+func (t *tray) Resident() *protocol.Resident           { return nil }
 func (t *tray) Unsold(_ quantity.Instant, out []protocol.Gap) []protocol.Gap {
 	if !t.Usable() {
 		return out[:0]

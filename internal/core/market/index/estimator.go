@@ -10,6 +10,7 @@ import (
 	"sluice.dev/sluice/internal/core/market/window"
 	"sluice.dev/sluice/internal/core/policy"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/starts"
 )
 
 // Estimator computes what a window or a class of slices is worth to a job, and what the policy sees of it. Invariant: it keeps no state of
@@ -22,6 +23,7 @@ type Estimator struct {
 	// corrects: plans of agents are multiplied by what their jobs have shown.
 	corrects bool
 	board    *window.Board
+	starts   starts.Book
 }
 
 // NewEstimator is one for a policy and the classes of a board. Windows without a known end are offered as far as the horizon; corrects:
@@ -75,11 +77,47 @@ func (e *Estimator) Longest(j *Job) time.Duration {
 func (e *Estimator) Cut(j *Job, s *window.Slice, start, end quantity.Instant) (atomizer.Piece, atomizer.Refusal) {
 	if j.Spec().Divisible() {
 		v := j.View()
-		if p, r := atomizer.Fit(&v, e.Within(j, s, start, end)); r.Why == atomizer.Interested {
+		v.Start = e.startOn(j, s, &v)
+		p, r := atomizer.Fit(&v, e.Within(j, s, start, end))
+		if r.Why == atomizer.Interested {
+			p.Resident = v.Start != nil && v.Start.Resident
 			return p, r
+		}
+		if v.Start != nil && !v.Start.Resident && e.Longest(j) > end.Sub(start) {
+			return p, r // its start takes longer here than it has declared, and a longer window may come
 		}
 	}
 	return e.Fit(j, s.Class(), start, end)
+}
+
+// unseen is what the beginning of a subjob in a program that is there is taken to cost until one was seen.
+const unseen = 100 * time.Millisecond
+
+// startOn is what a start of a job takes on a slice, where its program stays there or where the machine has taught it; nil: neither.
+func (e *Estimator) startOn(j *Job, s *window.Slice, v *atomizer.View) *atomizer.Start {
+	spec := j.Spec()
+	if !spec.Resident {
+		return nil
+	}
+	family := spec.Family(j.Name())
+	if r := s.Resident(); r != nil && r.Number == j.Residence() {
+		took, known := e.starts.Resident(family, s.Node())
+		if !known {
+			took = unseen
+		}
+		return &atomizer.Start{Prepare: took, Resident: true}
+	}
+	if took, known := e.starts.Cold(family, s.Node()); known {
+		return &atomizer.Start{Prepare: v.Prepare(), Process: took}
+	}
+	return nil
+}
+
+// Started teaches how a subjob of a job began on a node.
+func (e *Estimator) Started(j *Job, on job.NodeID, r *job.Result) {
+	if spec := j.Spec(); spec.Resident {
+		e.starts.Learn(spec.Family(j.Name()), on, r)
+	}
 }
 
 // Within is what a job sees of [start, end) of a slice for a piece that is to be sold: its Window, and, of a gap that may end sooner where

@@ -86,6 +86,9 @@ type Job struct {
 	due     quantity.Instant
 	dueSlot int
 	inLate  bool
+	// residence is the number of the program that its subjobs can go on in, 0 for none; numbered: it was found.
+	residence uint64
+	numbered  bool
 	// aside is until when it is in no order, since it declined.
 	aside quantity.Instant
 	// counts of why it was not served, share what it has seen of the rounds that all were asked in, losses since it was last served.
@@ -128,6 +131,14 @@ func (j *Job) SetAside(until quantity.Instant) { j.aside = until }
 
 // Waited is how long it has gone without being served, Since when that began.
 func (j *Job) Waited(now quantity.Instant) time.Duration { return max(0, now.Sub(j.Since())) }
+
+// Residence is the number of the program that its subjobs can go on in (job.Spec.Residence); 0: none.
+func (j *Job) Residence() uint64 {
+	if !j.numbered {
+		j.residence, j.numbered = j.Spec().Residence(j.Name()), true
+	}
+	return j.residence
+}
 
 // Since is when its present wait began.
 func (j *Job) Since() quantity.Instant { return max(j.Submitted(), j.Served()) }

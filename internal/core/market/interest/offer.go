@@ -55,6 +55,11 @@ func (x *Interest) offer(now quantity.Instant, s *window.Slice, w *window.Window
 		x.findFirst(now, s, w, full, t, nil, pick)
 	}
 	j := pick.job
+	if full && t == nil {
+		if kin, cut := x.kin(now, j, s, w); kin != nil {
+			j, p = kin, cut
+		}
+	}
 	late, cost := x.lateFor(now, j, s, w, list, full || t != nil)
 	if late != nil {
 		j = late

@@ -111,6 +111,8 @@ type Slice struct {
 	ID   job.SliceID
 	On   job.NodeID
 	Gaps []protocol.Gap
+	// Stays is the program that stays on it; nil: none does.
+	Stays *protocol.Resident
 	// Lasts is how long a piece on it is likely to last; 0: for ever.
 	Lasts time.Duration
 }
@@ -123,6 +125,9 @@ func (s *Slice) Node() job.NodeID { return s.On }
 
 // Usable is window.Supply's.
 func (s *Slice) Usable() bool { return true }
+
+// Resident is window.Supply's.
+func (s *Slice) Resident() *protocol.Resident { return s.Stays }
 
 // Safe is window.Supply's.
 func (s *Slice) Safe(start quantity.Instant) quantity.Instant {

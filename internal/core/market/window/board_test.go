@@ -23,6 +23,8 @@ type fakeSupply struct {
 func (s *fakeSupply) Name() job.SliceID                      { return s.name }
 func (s *fakeSupply) Node() job.NodeID                       { return "n" }
 func (s *fakeSupply) Usable() bool                           { return s.usable }
+func (s *fakeSupply) Resident() *protocol.Resident { return nil }
+
 func (s *fakeSupply) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
 func (s *fakeSupply) Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap {
 	return append(out[:0], since(now, s.gaps)...)

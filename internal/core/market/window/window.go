@@ -163,6 +163,8 @@ type Supply interface {
 	Usable() bool
 	// Unsold puts its gaps from now on into out, in order: time that nothing is reserved, sold or asked for in.
 	Unsold(now quantity.Instant, out []protocol.Gap) []protocol.Gap
+	// Resident is the program that stays there and waits for its next subjob; nil: none does.
+	Resident() *protocol.Resident
 	// Safe is until when a gap that is there at an instant is likely to last, whatever end it is offered with; Never where nothing is
 	// known of that.
 	Safe(from quantity.Instant) quantity.Instant

@@ -34,6 +34,8 @@ type Hold struct {
 	Expiry     quantity.Instant
 	// Peak is what is counted for it against the host's memory.
 	Peak trp.Peak
+	// Residence is the number of the program that what it is for can go on in; 0: none.
+	Residence uint64
 	// OwnPlace: it takes over the job's own reservation.
 	OwnPlace bool
 	// Gang: it is for a member of a gang, and stands longer than others.

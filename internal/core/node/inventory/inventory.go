@@ -32,6 +32,7 @@ type Inventory struct {
 	taken   []*Slice // room for those that are taken from it
 	version uint64
 	watcher Watcher
+	staying []*Slice // those on which a program stays
 
 	// What bars all of them: until the boot is confirmed nobody knows what runs, its host's memory is short or full, it can start nothing.
 	confirmed, short, full bool
@@ -183,7 +184,7 @@ func (i *Inventory) Lose(s *Slice) (was bool) {
 // Forget drops the slices that are gone, have nothing left, and are not needed: machines of a cluster have ever new names. It returns them.
 func (i *Inventory) Forget(needed func(*Slice) bool) (gone []*Slice) {
 	i.list = slices.DeleteFunc(i.list, func(s *Slice) bool {
-		if s.present || s.Durable() || bool(s.mark) || needed(s) {
+		if s.present || s.Durable() || s.stay != nil || bool(s.mark) || needed(s) {
 			return false
 		}
 		delete(i.byID, s.id)
@@ -202,6 +203,7 @@ type Slice struct {
 	list      int  // the number of the list that had it last
 	condition Condition
 	time      timeline.Timeline // durable: leases and reservations; soft: holds, and what others hold
+	stay      *Stay             // soft
 	mark      dirty.Mark
 	changes   uint64
 }
@@ -229,8 +231,12 @@ func (s *Slice) Changes() uint64 { return s.changes }
 
 // Usable says whether it may be sold, and why not.
 func (s *Slice) Usable() (why string, ok bool) {
-	if why, ok = s.redeemable(); ok && s.of.full {
+	why, ok = s.redeemable()
+	switch {
+	case ok && s.of.full:
 		return KeepsRoom, false
+	case ok && s.stay != nil && s.stay.Leaving != "":
+		return "the program that stayed there ends: " + s.stay.Leaving, false
 	}
 	return why, ok
 }
@@ -431,6 +437,37 @@ func (s *Slice) HeldBy(now quantity.Instant) (by protocol.Reservation, held bool
 		}
 	}
 	return by, held
+}
+
+// Stay is the program that stays on it; nil: none does.
+func (s *Slice) Stay() *Stay { return s.stay }
+
+// SetStay notes that a program stays, or is to leave; nil: none does any more.
+func (s *Slice) SetStay(x *Stay) {
+	i := s.of
+	if was := s.stay != nil; was != (x != nil) {
+		i.staying = slices.DeleteFunc(i.staying, func(o *Slice) bool { return o == s })
+		if x != nil {
+			i.staying = append(i.staying, s)
+		}
+	}
+	s.stay = x
+	s.Mark()
+}
+
+// Taken notes that a subjob goes on in what stays there, if anything does: it is the lease's from now on.
+func (s *Slice) Taken() {
+	if s.stay != nil {
+		s.SetStay(nil)
+	}
+}
+
+// Staying are the slices on which a program stays, in the order in which it came; not to be written to.
+func (i *Inventory) Staying() []*Slice { return i.staying }
+
+// Serves reports whether what stays there, if anything does, is the program of this number (job.Spec.Residence).
+func (s *Slice) Serves(residence uint64) bool {
+	return s.stay == nil || s.stay.Leaving == "" && s.stay.Number == residence
 }
 
 // Durable reports whether a fact depends on it: something that people would look for although the slice is gone.

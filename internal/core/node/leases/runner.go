@@ -159,7 +159,11 @@ func (u *Runner) begin(now quantity.Instant, l *Lease, out *protocol.Out) (over 
 		why = cmp.Or(why, "the daemon was late")
 		u.endUnstarted(now, l, "not started within its window: "+why, out)
 		return true
+	case why == "" && l.terms.Plan.Resident && u.inventory.Record(l.terms.Slice).Stay() == nil:
+		u.endUnstarted(now, l, "the program that it was to go on in is gone", out)
+		return true
 	case why == "":
+		u.leases.each(l, func(s *inventory.Slice) { s.Taken() })
 		u.leases.change(l, onIssue)
 		u.SendDue(now, l, out)
 	default:
@@ -182,6 +186,9 @@ func (u *Runner) obstacle(now quantity.Instant, l *Lease) (why string) {
 		}
 		if !s.Present() {
 			why = string(s.ID()) + " is not there any more"
+		}
+		if !s.Serves(l.terms.Plan.Residence) {
+			why = "the program that stayed on " + string(s.ID()) + " was not confirmed gone"
 		}
 		for _, r := range s.Sold() {
 			if r.Start >= l.terms.Start {

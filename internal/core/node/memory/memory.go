@@ -5,6 +5,7 @@
 package memory
 
 import (
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
@@ -40,6 +41,9 @@ type Host struct {
 type tenant struct {
 	start, end quantity.Instant
 	peak       trp.Peak
+	// waits is the slice of a program that waits there; nil: it is a lease or a hold. Whoever takes its slice goes on in it, or it ends
+	// first.
+	waits *inventory.Slice
 }
 
 // New returns the memory of a host with these slices and leases. Gaps are looked for within horizon, from minGap on.
@@ -99,6 +103,11 @@ func (h *Host) occupy(now quantity.Instant, but job.Token, list []tenant) []tena
 			list = append(list, t)
 		}
 	}
+	for _, s := range h.inventory.Staying() {
+		if x := s.Stay(); s.Hosted() {
+			list = append(list, tenant{start: now, end: quantity.Never, peak: trp.Peak{Mean: x.Memory}, waits: s})
+		}
+	}
 	return list
 }
 
@@ -108,13 +117,15 @@ func (h *Host) occupied(now quantity.Instant, but job.Token) []tenant {
 	return h.tenants
 }
 
-// fullest is the load within [from, to) that needs most memory, with n more pieces of a peak. It changes only where a tenant begins.
-func (h *Host) fullest(from, to quantity.Instant, list []tenant, peak trp.Peak, pieces int) (most joint.Load) {
+// fullest is the load within [from, to) that needs most memory, with n more pieces of a peak, and without the programs that wait where
+// these are to go. It changes only where a tenant begins.
+func (h *Host) fullest(from, to quantity.Instant, list []tenant, peak trp.Peak, pieces int, on ...*inventory.Slice) (most joint.Load) {
 	need := quantity.Amount(-1)
 	at := func(t quantity.Instant) {
 		var l joint.Load
 		for i := range list {
-			if x := &list[i]; x.start <= t && t < x.end {
+			x := &list[i]
+			if x.start <= t && t < x.end && (x.waits == nil || !slices.Contains(on, x.waits)) {
 				l.Add(x.peak)
 			}
 		}
@@ -152,7 +163,13 @@ func (h *Host) Overcrowded(now quantity.Instant, p Piece) string {
 	if pieces == 0 {
 		return ""
 	}
-	load := h.fullest(max(now, p.From), p.To, h.occupied(now, p.But), p.Peak, pieces)
+	var on []*inventory.Slice
+	if len(h.inventory.Staying()) > 0 {
+		for _, id := range append([]job.SliceID{p.Slice}, p.Also...) {
+			on = append(on, h.inventory.Of(id))
+		}
+	}
+	load := h.fullest(max(now, p.From), p.To, h.occupied(now, p.But), p.Peak, pieces, on...)
 	if h.limit.Need(&load, h.correlation()) <= h.limit.Memory {
 		return ""
 	}
@@ -180,7 +197,7 @@ func (h *Host) Bear(now quantity.Instant) {
 		if h.gap, _ = s.Gaps(now, h.horizon, h.minGap, h.gap[:0]); len(h.gap) > 0 {
 			from = max(now, h.gap[0].Start)
 		}
-		load := h.fullest(from, quantity.Never, list, trp.Peak{}, 0)
+		load := h.fullest(from, quantity.Never, list, trp.Peak{}, 0, s)
 		s.Bear(h.limit.Memory, inEighths(h.limit.Spare(&load, h.correlation()), s.Capacity()))
 	}
 }
@@ -215,6 +232,6 @@ func (h *Host) Crowded(now quantity.Instant, s *inventory.Slice) string {
 	if !h.limit.Counted() || !s.Hosted() || bears >= s.Capacity() {
 		return ""
 	}
-	load := h.fullest(now, now+1, h.occupy(now, job.Token{}, nil), trp.Peak{}, 0)
+	load := h.fullest(now, now+1, h.occupy(now, job.Token{}, nil), trp.Peak{}, 0, s)
 	return h.limit.Offers(&load, h.correlation(), bears, s.Capacity())
 }

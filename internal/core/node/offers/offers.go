@@ -136,6 +136,9 @@ func (o *Offers) look(now quantity.Instant, x *offer) *protocol.SliceView {
 	v := &room.SliceView
 	v.Slice, v.Node, v.Reserved = s.Desc(), o.record.Node(), s.Reserved(now, room.reserved[:0])
 	v.Why, v.Usable = s.Usable()
+	if x := s.Stay(); x != nil && x.Leaving == "" {
+		v.Resident = &x.Resident
+	}
 	renew := quantity.Never
 	if v.Usable {
 		var more bool

@@ -129,6 +129,9 @@ func (s *Slice) Lasting(now quantity.Instant) bool {
 	})
 }
 
+// Resident is the program that stays there and waits for its next subjob; nil: none does.
+func (s *Slice) Resident() *protocol.Resident { return s.view.Resident }
+
 // InDoubt says whether nothing is asked of it now.
 func (s *Slice) InDoubt(now quantity.Instant) bool { return s.stale > now }
 
