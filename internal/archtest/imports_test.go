@@ -80,8 +80,8 @@ func Direction(pkgs []Package) []string {
 // in it, and the market above. The three actors share the top level and never import each other: they talk in messages.
 var coreLevel = map[string]int{
 	"errkind": 0, "digest": 0, "prng": 0, "invariant": 1, "quantity": 2, "alarm": 3, "outbox": 4, "filing": 5, "bitset": 3,
-	"health": 3, "dirty": 3, "ranking": 3, "tally": 3, "mig": 3, "civil": 3, "trp": 3, "joint": 4, "job": 4, "reclaim": 5,
-	"supply": 5, "starts": 5, "pilot": 6, "forecast": 4, "ends": 5, "federation/flow": 5, "protocol": 6, "airlock": 6, "status": 7, "timeline": 7,
+	"health": 3, "dirty": 3, "ranking": 3, "tally": 3, "mig": 3, "civil": 3, "trp": 3, "joint": 4, "job": 4, "starts": 5, "reclaim": 5,
+	"supply": 5, "pilot": 6, "forecast": 4, "ends": 5, "federation/flow": 5, "protocol": 6, "airlock": 6, "status": 7, "timeline": 7,
 	"score": 7, "market/trust": 8, "market/clearing": 7, "gang": 7, "federation/loan": 7, "policy": 8, "atomizer": 8, "capture": 7,
 	"departure": 8, "foresight": 8, "actor": 8, "federation/search": 8, "federation/visits": 9, "gate/jobs": 8, "gate/queues": 8,
 	"gate/names": 8, "gate/stock": 9, "federation/drain": 9, "federation/homes": 10, "market": 9, "home": 9, "home/view": 10,

@@ -45,14 +45,14 @@ type (
 	}
 )
 
-func (s *parkSlice) Name() job.SliceID                      { return s.id }
-func (s *parkSlice) Node() job.NodeID                       { return s.node }
-func (s *parkSlice) Version() uint64                        { return 1 }
-func (s *parkSlice) Usable() bool                           { return true }
-func (s *parkSlice) Class() *window.Class                   { return s.floor.Class() }
-func (s *parkSlice) At() int                                { return s.floor.At() }
-func (s *parkSlice) Reserved() []protocol.Reservation       { return nil }
-func (s *parkSlice) Resident() *protocol.Resident { return nil }
+func (s *parkSlice) Name() job.SliceID                { return s.id }
+func (s *parkSlice) Node() job.NodeID                 { return s.node }
+func (s *parkSlice) Version() uint64                  { return 1 }
+func (s *parkSlice) Usable() bool                     { return true }
+func (s *parkSlice) Class() *window.Class             { return s.floor.Class() }
+func (s *parkSlice) At() int                          { return s.floor.At() }
+func (s *parkSlice) Reserved() []protocol.Reservation { return nil }
+func (s *parkSlice) Resident() *protocol.Resident     { return nil }
 
 func (s *parkSlice) Safe(quantity.Instant) quantity.Instant { return quantity.Never }
 

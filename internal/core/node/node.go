@@ -78,7 +78,7 @@ func New(cfg Config) *Node {
 	n.reservations = reservations.New(reservations.Config{Number: cfg.Number, Most: cfg.MaxReservations, PastTolerance: cfg.PastTolerance,
 		HandOver: cfg.HandOver},
 		reservations.Parts{Record: n.record, Inventory: n.inventory, Holds: n.holds, Leases: n.leases, Runner: n.runner, Offers: n.offers})
-	n.residents = residents.New(n.record, n.inventory, cfg.ResultRetry, residenceAt(n))
+	n.residents = residents.New(n.record, n.inventory, cfg.ResultRetry, n.leases, n.holds)
 	n.memory = memory.New(cfg.Host, cfg.Horizon, cfg.MinGap, n.inventory, n.leases, n.holds)
 	n.pressure = pressure.New(cfg.Airlock, n.inventory, n.holds, n.leases, n.runner)
 	if cfg.Search != nil {
@@ -150,17 +150,6 @@ func (n *Node) Capture() capture.Run {
 		small = quarantine.Facts(s, reservations.Facts(s, small))
 	}
 	return n.parts.Begin(n.record.Self(), n.leases.Facts(small))
-}
-
-// residenceAt is the number of the program that what was sold at a node under a token can go on in; 0: none.
-func residenceAt(n *Node) func(job.Token) uint64 {
-	return func(t job.Token) uint64 {
-		if l := n.leases.Of(t); l != nil {
-			return l.Terms().Plan.Residence
-		}
-		h, _ := n.holds.Of(t)
-		return h.Residence
-	}
 }
 
 // Executor and homes get the parts' messages in the node's name; this is for messages of no part.

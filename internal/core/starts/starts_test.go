@@ -8,7 +8,9 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 )
 
-func cold(took time.Duration) *job.Result { return &job.Result{Start: 1, Startup: took, Prepare: time.Hour} }
+func cold(took time.Duration) *job.Result {
+	return &job.Result{Start: 1, Startup: took, Prepare: time.Hour}
+}
 
 func stayed(prepare time.Duration) *job.Result {
 	return &job.Result{Start: 1, Stayed: true, Prepare: prepare, Startup: time.Hour}
@@ -25,7 +27,7 @@ func TestColdAndResidentAreLearnedApartByFamilyAndMachine(t *testing.T) {
 	b.Learn("f", "n", cold(20*time.Second))
 	b.Learn("f", "m", cold(70*time.Second))
 	b.Learn("f", "n", stayed(3*time.Second))
-	b.Learn("f", "n", &job.Result{Start: 1})          // a program that does not say when it is ready
+	b.Learn("f", "n", &job.Result{Start: 1})           // a program that does not say when it is ready
 	b.Learn("f", "n", &job.Result{Startup: time.Hour}) // one that never started
 	for _, c := range []struct {
 		family string

@@ -3,6 +3,7 @@ package zone
 import (
 	"sluice.dev/sluice/internal/core/home"
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/market"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/supply"
@@ -51,7 +52,7 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 	case protocol.Sighted:
 		(*unserved)(z).sighted(now, &in, in.Body.(*supply.Sight), out)
 	case protocol.Result:
-		teachStart(z, &in, in.Body.(*protocol.Conclusion))
+		teachStart(z.home.Book().Job(in.Job), z.floor, &in, in.Body.(*protocol.Conclusion))
 		z.home.Step(now, &in, out)
 	default:
 		if !z.federated(now, &in, out) {
@@ -62,13 +63,12 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 }
 
 // teachStart has the floor learn how a subjob began, unless its result has been heard before.
-func teachStart(z *Zone, in *protocol.Message, c *protocol.Conclusion) {
-	j := z.home.Book().Job(in.Job)
+func teachStart(j *home.Job, floor *market.Floor, in *protocol.Message, c *protocol.Conclusion) {
 	if j == nil || c.Result == nil {
 		return
 	}
 	if claim := j.ClaimSet().Claim(in.Token); claim != nil {
-		z.floor.Started(&entryOf(j).floor, claim.Node, c.Result)
+		floor.Started(&entryOf(j).floor, claim.Node, c.Result)
 	}
 }
 

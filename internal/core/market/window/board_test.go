@@ -20,9 +20,9 @@ type fakeSupply struct {
 	gaps   []protocol.Gap
 }
 
-func (s *fakeSupply) Name() job.SliceID                      { return s.name }
-func (s *fakeSupply) Node() job.NodeID                       { return "n" }
-func (s *fakeSupply) Usable() bool                           { return s.usable }
+func (s *fakeSupply) Name() job.SliceID            { return s.name }
+func (s *fakeSupply) Node() job.NodeID             { return "n" }
+func (s *fakeSupply) Usable() bool                 { return s.usable }
 func (s *fakeSupply) Resident() *protocol.Resident { return nil }
 
 func (s *fakeSupply) Safe(quantity.Instant) quantity.Instant { return quantity.Never }

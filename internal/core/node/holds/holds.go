@@ -125,6 +125,15 @@ func (h *Holds) Peak(t job.Token) (trp.Peak, bool) {
 	return h.list[i].Peak, true
 }
 
+// Residence is the number of the program that what a token is for can go on in; 0: none.
+func (h *Holds) Residence(t job.Token) (number uint64, known bool) {
+	i, found := h.find(t)
+	if !found {
+		return 0, false
+	}
+	return h.list[i].Residence, true
+}
+
 func value(x *Hold) (Hold, bool) {
 	if x == nil {
 		return Hold{}, false

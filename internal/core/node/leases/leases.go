@@ -66,6 +66,14 @@ func (b *Leases) Peak(t job.Token) (trp.Peak, bool) {
 	return trp.Peak{}, false
 }
 
+// Residence is the number of the program that what was sold under a token can go on in; 0: none.
+func (b *Leases) Residence(t job.Token) (number uint64, known bool) {
+	if l := b.Of(t); l != nil {
+		return l.terms.Plan.Residence, true
+	}
+	return 0, false
+}
+
 // AnyRuns says whether the executor has anything.
 func (b *Leases) AnyRuns() bool {
 	for _, l := range b.index.all { //sluice:sorted it only says whether there is one

@@ -26,8 +26,7 @@ type Residents struct {
 	record    *record.Recorder
 	inventory *inventory.Inventory
 	retry     time.Duration
-	// residence is the number of the program that what was sold under a token can go on in; 0: none.
-	residence func(job.Token) uint64
+	sold      []Residences
 	// told is when those that leave were last told so, by the subjob they stayed after.
 	told []dismissal
 	// next is when to look again.
@@ -41,9 +40,24 @@ type dismissal struct {
 	again quantity.Instant
 }
 
-// New returns the residents of a node: none. Who leaves is told so again after each retry; residence is that of what was sold.
-func New(r *record.Recorder, i *inventory.Inventory, retry time.Duration, residence func(job.Token) uint64) *Residents {
-	return &Residents{record: r, inventory: i, retry: retry, residence: residence, next: quantity.Never}
+// Residences knows the number of the program that what was sold under a token can go on in; 0: none.
+type Residences interface {
+	Residence(t job.Token) (number uint64, known bool)
+}
+
+// New returns the residents of a node: none. Who leaves is told so again after each retry.
+func New(r *record.Recorder, i *inventory.Inventory, retry time.Duration, sold ...Residences) *Residents {
+	return &Residents{record: r, inventory: i, retry: retry, sold: sold, next: quantity.Never}
+}
+
+// residence is the number of the program that what was sold under a token can go on in; 0: none.
+func (r *Residents) residence(t job.Token) uint64 {
+	for _, of := range r.sold {
+		if number, known := of.Residence(t); known {
+			return number
+		}
+	}
+	return 0
 }
 
 // Stays notes that a program has stayed after a subjob that has just ended. Another that is known to be there is to end.
