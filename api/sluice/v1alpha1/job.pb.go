@@ -874,7 +874,11 @@ type Subjob struct {
 	// How long of its run it could not go on for want of a processor: the machine was busy. Known once it ended; unset: not at all, or nobody looked.
 	Waited *durationpb.Duration `protobuf:"bytes,18,opt,name=waited,proto3" json:"waited,omitempty"`
 	// All slices that it has: of a gang several.
-	Slices        []string `protobuf:"bytes,19,rep,name=slices,proto3" json:"slices,omitempty"`
+	Slices []string `protobuf:"bytes,19,rep,name=slices,proto3" json:"slices,omitempty"`
+	// How long its program took from its start until it was ready for work. Known once it ended, where the program says so.
+	Startup *durationpb.Duration `protobuf:"bytes,20,opt,name=startup,proto3" json:"startup,omitempty"`
+	// It went on in a program that was there already, and paid no start.
+	Stayed        bool `protobuf:"varint,21,opt,name=stayed,proto3" json:"stayed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1040,6 +1044,20 @@ func (x *Subjob) GetSlices() []string {
 		return x.Slices
 	}
 	return nil
+}
+
+func (x *Subjob) GetStartup() *durationpb.Duration {
+	if x != nil {
+		return x.Startup
+	}
+	return nil
+}
+
+func (x *Subjob) GetStayed() bool {
+	if x != nil {
+		return x.Stayed
+	}
+	return false
 }
 
 // Bid is what a subjob was won with in a round of the market.
@@ -2038,7 +2056,7 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x12\n" +
 	"\x04runs\x18\x02 \x01(\x03R\x04runs\x12\x16\n" +
 	"\x06spread\x18\x03 \x01(\x01R\x06spread\x12\x12\n" +
-	"\x04text\x18\x04 \x01(\tR\x04text\"\x8c\b\n" +
+	"\x04text\x18\x04 \x01(\tR\x04text\"\xd9\b\n" +
 	"\x06Subjob\x12\x16\n" +
 	"\x06subjob\x18\x01 \x01(\tR\x06subjob\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\tR\x05slice\x12\x16\n" +
@@ -2060,7 +2078,9 @@ const file_sluice_v1alpha1_job_proto_rawDesc = "" +
 	"\x03bid\x18\x10 \x01(\v2\x14.sluice.v1alpha1.BidR\x03bid\x123\n" +
 	"\aprepare\x18\x11 \x01(\v2\x19.google.protobuf.DurationR\aprepare\x121\n" +
 	"\x06waited\x18\x12 \x01(\v2\x19.google.protobuf.DurationR\x06waited\x12\x16\n" +
-	"\x06slices\x18\x13 \x03(\tR\x06slices\"\xe6\x01\n" +
+	"\x06slices\x18\x13 \x03(\tR\x06slices\x123\n" +
+	"\astartup\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\astartup\x12\x16\n" +
+	"\x06stayed\x18\x15 \x01(\bR\x06stayed\"\xe6\x01\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04DONE\x10\x01\x12\v\n" +
@@ -2228,27 +2248,28 @@ var file_sluice_v1alpha1_job_proto_depIdxs = []int32{
 	8,  // 23: sluice.v1alpha1.Subjob.bid:type_name -> sluice.v1alpha1.Bid
 	18, // 24: sluice.v1alpha1.Subjob.prepare:type_name -> google.protobuf.Duration
 	18, // 25: sluice.v1alpha1.Subjob.waited:type_name -> google.protobuf.Duration
-	4,  // 26: sluice.v1alpha1.Explanation.job:type_name -> sluice.v1alpha1.Job
-	14, // 27: sluice.v1alpha1.Explanation.reasons:type_name -> sluice.v1alpha1.Reason
-	15, // 28: sluice.v1alpha1.Explanation.slices:type_name -> sluice.v1alpha1.SliceFit
-	11, // 29: sluice.v1alpha1.Explanation.losses:type_name -> sluice.v1alpha1.Loss
-	12, // 30: sluice.v1alpha1.Explanation.rank:type_name -> sluice.v1alpha1.Rank
-	19, // 31: sluice.v1alpha1.Explanation.endured:type_name -> sluice.v1alpha1.AirlockStep
-	10, // 32: sluice.v1alpha1.Explanation.reclaims:type_name -> sluice.v1alpha1.ReclaimStep
-	17, // 33: sluice.v1alpha1.ReclaimStep.at:type_name -> google.protobuf.Timestamp
-	17, // 34: sluice.v1alpha1.ReclaimStep.end:type_name -> google.protobuf.Timestamp
-	17, // 35: sluice.v1alpha1.Loss.last:type_name -> google.protobuf.Timestamp
-	13, // 36: sluice.v1alpha1.Rank.latest:type_name -> sluice.v1alpha1.Given
-	18, // 37: sluice.v1alpha1.Given.length:type_name -> google.protobuf.Duration
-	17, // 38: sluice.v1alpha1.Given.at:type_name -> google.protobuf.Timestamp
-	17, // 39: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
-	3,  // 40: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
-	3,  // 41: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
-	42, // [42:42] is the sub-list for method output_type
-	42, // [42:42] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	18, // 26: sluice.v1alpha1.Subjob.startup:type_name -> google.protobuf.Duration
+	4,  // 27: sluice.v1alpha1.Explanation.job:type_name -> sluice.v1alpha1.Job
+	14, // 28: sluice.v1alpha1.Explanation.reasons:type_name -> sluice.v1alpha1.Reason
+	15, // 29: sluice.v1alpha1.Explanation.slices:type_name -> sluice.v1alpha1.SliceFit
+	11, // 30: sluice.v1alpha1.Explanation.losses:type_name -> sluice.v1alpha1.Loss
+	12, // 31: sluice.v1alpha1.Explanation.rank:type_name -> sluice.v1alpha1.Rank
+	19, // 32: sluice.v1alpha1.Explanation.endured:type_name -> sluice.v1alpha1.AirlockStep
+	10, // 33: sluice.v1alpha1.Explanation.reclaims:type_name -> sluice.v1alpha1.ReclaimStep
+	17, // 34: sluice.v1alpha1.ReclaimStep.at:type_name -> google.protobuf.Timestamp
+	17, // 35: sluice.v1alpha1.ReclaimStep.end:type_name -> google.protobuf.Timestamp
+	17, // 36: sluice.v1alpha1.Loss.last:type_name -> google.protobuf.Timestamp
+	13, // 37: sluice.v1alpha1.Rank.latest:type_name -> sluice.v1alpha1.Given
+	18, // 38: sluice.v1alpha1.Given.length:type_name -> google.protobuf.Duration
+	17, // 39: sluice.v1alpha1.Given.at:type_name -> google.protobuf.Timestamp
+	17, // 40: sluice.v1alpha1.Reason.last:type_name -> google.protobuf.Timestamp
+	3,  // 41: sluice.v1alpha1.SliceFit.reach:type_name -> sluice.v1alpha1.Range
+	3,  // 42: sluice.v1alpha1.Output.range:type_name -> sluice.v1alpha1.Range
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_sluice_v1alpha1_job_proto_init() }

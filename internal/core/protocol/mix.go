@@ -79,6 +79,9 @@ func (p *Past) Mix(h digest.Hash) digest.Hash {
 	if p.Waited != 0 { // the digest of before this field existed
 		h = h.Int(int64(p.Waited))
 	}
+	if p.Startup != 0 || p.Stayed { // the same
+		h = h.Text("startup").Int(int64(p.Startup)).Bool(p.Stayed)
+	}
 	if p.LeftNothing { // the same
 		h = h.Text("nothing")
 	}

@@ -76,8 +76,9 @@ type Past struct {
 	Detail    string
 	Prepare   time.Duration
 	Waited    time.Duration
-	// LeftNothing is job.Result's.
-	LeftNothing bool
+	Startup   time.Duration
+	// Stayed and LeftNothing are job.Result's.
+	Stayed, LeftNothing bool
 }
 
 // Wall is the planned length of the claim without its grace.

@@ -138,6 +138,9 @@ type Subjob struct {
 	Prepare time.Duration
 	// Waited is how long of its run it could not go on for want of a processor.
 	Waited time.Duration
+	// Startup is what its program took to be ready, where it says so; Stayed: it went on in one that was there.
+	Startup time.Duration
+	Stayed  bool
 	// LeftNothing: it is over, and left neither output nor checkpoint nor a word in its logs.
 	LeftNothing bool
 	Running     bool

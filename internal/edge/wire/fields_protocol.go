@@ -207,4 +207,6 @@ func pastFields(c *coder.Coder, p *protocol.Past) {
 	coder.Signed(c, 24, &p.Prepare)
 	coder.Signed(c, 25, &p.Waited)
 	coder.Boolean(c, 26, &p.LeftNothing)
+	coder.Signed(c, 27, &p.Startup)
+	coder.Boolean(c, 28, &p.Stayed)
 }

@@ -101,7 +101,7 @@ func subjobMessage(s *status.Subjob) *pb.Subjob {
 		PlannedStart: stamp(s.PlannedStart), PlannedEnd: stamp(s.PlannedEnd), Start: stamp(s.Start), End: stamp(s.End),
 		PredictedMemoryBytes: int64(s.Predicted), PeakMemoryBytes: int64(s.Peak),
 		Outcome: pb.Value[pb.Subjob_Outcome](s.Outcome), Detail: s.Detail, Running: s.Running, Progress: s.Progress, Bid: bidMessage(s.Bid),
-		Prepare: length(s.Prepare), Waited: length(s.Waited), Slices: names(s.Slices),
+		Prepare: length(s.Prepare), Waited: length(s.Waited), Slices: names(s.Slices), Startup: length(s.Startup), Stayed: s.Stayed,
 	}
 }
 

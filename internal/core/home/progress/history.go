@@ -132,6 +132,7 @@ func (y *History) Settle(p protocol.Past, r *job.Result, at quantity.Instant) (e
 	if r != nil {
 		p.Outcome, p.RealStart, p.RealEnd, p.Peak, p.Prepare, p.Waited = r.Outcome, r.Start, r.End, r.Peak, r.Prepare, r.Waited
 		p.Detail, p.LeftNothing = cmp.Or(p.Detail, r.Detail), r.LeftNothing
+		p.Startup, p.Stayed = r.Startup, r.Stayed
 		attained = policy.MemoryTime(p.Demand, r.Ran())
 		y.attained += attained
 		if r.Start != 0 && (y.started == 0 || r.Start < y.started) {

@@ -239,6 +239,14 @@ func subjobColumns(a *session.Session, list []*pb.Subjob) []command.Column[*pb.S
 			Text: func(s sub) string { return show.Clock(a, s.End) }},
 		{Key: "prepareSeconds", Head: "PREPARE", Wide: true, Value: func(s sub) any { return show.Seconds(s.Prepare) },
 			Text: func(s sub) string { return show.Briefly(s.Prepare) }},
+		{Key: "startupSeconds", Head: "STARTUP", Wide: true, Value: func(s sub) any { return show.Seconds(s.Startup) },
+			Text: func(s sub) string {
+				if s.Stayed {
+					return "stayed"
+				}
+				return show.Briefly(s.Startup)
+			}},
+		{Key: "stayed", Value: func(s sub) any { return s.Stayed }},
 		{Key: "waitedSeconds", Head: "WAITED", Wide: true, Value: func(s sub) any { return show.Seconds(s.Waited) },
 			Text: func(s sub) string { return show.Briefly(s.Waited) }},
 		{Key: "predictedMemoryBytes", Head: "PREDICTED", Value: func(s sub) any { return s.PredictedMemoryBytes },
