@@ -45,7 +45,7 @@ type settings struct {
 func main() {
 	s := settings{}
 	only := flag.String("only", "submit,single,subjob,noop,round",
-		"what to measure: submit, single, subjob, noop, round, with commas between")
+		"what to measure: submit, single, subjob, noop, round, resident, with commas between")
 	flag.StringVar(&s.bin, "bin", "bin", "the directory of sluice and sluice-shim")
 	flag.IntVar(&s.slots, "slots", 4, "how many no-ops run at once")
 	flag.IntVar(&s.processes, "n", 300, "no-op processes of one measurement")
@@ -77,8 +77,8 @@ func (s *settings) check(parts []string) error {
 		}
 	}
 	for _, p := range parts {
-		if !slices.Contains([]string{"submit", "single", "subjob", "noop", "round"}, p) {
-			errs = append(errs, fmt.Errorf("-only %q: want submit, single, subjob, noop or round", p))
+		if !slices.Contains([]string{"submit", "single", "subjob", "noop", "round", "resident"}, p) {
+			errs = append(errs, fmt.Errorf("-only %q: want submit, single, subjob, noop, round or resident", p))
 		}
 	}
 	for _, name := range []string{"sluice", "sluice-shim"} {
@@ -105,7 +105,7 @@ func run(ctx context.Context, s settings, parts []string) (err error) {
 	for _, part := range []struct {
 		name string
 		do   func(context.Context, *settings, *book) error
-	}{{"submit", submissions}, {"single", singles}, {"subjob", subjobs}, {"noop", noops}, {"round", rounds}} {
+	}{{"submit", submissions}, {"single", singles}, {"subjob", subjobs}, {"noop", noops}, {"round", rounds}, {"resident", residents}} {
 		if slices.Contains(parts, part.name) {
 			if err := part.do(ctx, &s, &b); err != nil {
 				return fmt.Errorf("%s: %w", part.name, err)
