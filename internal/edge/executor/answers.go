@@ -23,6 +23,8 @@ type Answers struct {
 
 	mu    sync.Mutex
 	state State
+	// stays is the program that has stayed after it, nil: none has.
+	stays *protocol.Resident
 }
 
 // State is how far a subjob has come.
@@ -82,6 +84,13 @@ func (a *Answers) Ended(res *job.Result) {
 	a.tell()
 }
 
+// Stays notes that its program has stayed after it, or that it does not any more; nil. It tells nothing.
+func (a *Answers) Stays(as *protocol.Resident) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stays = as
+}
+
 // Repeat answers a Start that came again.
 func (a *Answers) Repeat() {
 	a.mu.Lock()
@@ -93,7 +102,7 @@ func (a *Answers) Repeat() {
 func (a *Answers) tell() {
 	switch s := &a.state; {
 	case s.Result != nil:
-		a.Send(protocol.Exited, &protocol.Conclusion{Slice: a.Slice, Range: a.Range, Result: s.Result})
+		a.Send(protocol.Exited, &protocol.Conclusion{Slice: a.Slice, Range: a.Range, Result: s.Result, Resident: a.stays})
 	case s.Stuck != "":
 		a.Send(protocol.Stuck, &protocol.Reason{Text: s.Stuck})
 	case s.Began != 0:

@@ -113,6 +113,9 @@ type Notice struct {
 	Why string
 }
 
+// GoneResident is why a subjob that was cut for a program that stays (protocol.Plan.Resident) has not begun: there is none.
+const GoneResident = "the program that stayed is gone"
+
 // Outbox hands an executor's answers over one at a time and in order, from a goroutine of its own that lives only while there are any: a
 // poster never waits for the listener. Make it with NewOutbox; it is safe for concurrent use.
 type Outbox struct {

@@ -127,8 +127,10 @@ func Ours(_ job.SliceID, pid int) bool {
 			return false
 		}
 		env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if err == nil && (bytes.HasPrefix(env, []byte("SLUICE_SUBJOB=")) || bytes.Contains(env, []byte("\x00SLUICE_SUBJOB="))) {
-			return true
+		for _, mark := range [][]byte{[]byte("SLUICE_SUBJOB="), []byte("SLUICE_RESIDENT=")} {
+			if err == nil && (bytes.HasPrefix(env, mark) || bytes.Contains(env, append([]byte{0}, mark...))) {
+				return true
+			}
 		}
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {

@@ -228,6 +228,7 @@ var cases = []struct {
 	{"supervisor dies while the daemon is away", supervisorDiesUnseen, false},
 	{"settle twice", settleTwice, false},
 	{"unknown tokens", unknown, false},
+	{"no program has stayed", noneStayed, false},
 }
 
 func done(b *bench) {
@@ -546,4 +547,20 @@ func (b *bench) only(found []executor.Found) executor.Found {
 		b.Errorf("found %+v, want the lease's witness, job and slice", f)
 	}
 	return f
+}
+
+// noneStayed: what was cut for a program that stays does not begin without one, and one that is not there is gone.
+func noneStayed(b *bench) {
+	b.do(protocol.Message{Kind: protocol.Dismiss, From: nodeAddress, To: execAddress, Token: token,
+		Body: &protocol.Holding{Slice: "n1/sim/0"}})
+	b.next(protocol.Dismissed)
+	m := b.lease(Quick, time.Minute)
+	w := m.Body.(*protocol.Work)
+	w.Spec.Resident = true
+	w.Plan.Residence, w.Plan.Resident = w.Spec.Residence(m.Job), true
+	b.do(m)
+	if r := b.exited(job.NodeFailed); r.Start != 0 || r.Detail != executor.GoneResident {
+		b.Errorf("result %+v, want no start for want of the program", r)
+	}
+	b.settle(false)
 }

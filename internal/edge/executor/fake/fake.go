@@ -75,6 +75,8 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 	switch m.Kind {
 	case protocol.Settle:
 		w.settle(m)
+	case protocol.Dismiss: // none of its programs stays
+		w.box.Post(protocol.Message{Kind: protocol.Dismissed, From: m.To, To: m.From, Token: m.Token, Job: m.Job})
 	case protocol.Purge:
 		maps.DeleteFunc(w.settled, func(_ job.Token, s Settlement) bool {
 			return s.Job == m.Job && (m.Generation == 0 || s.Generation < m.Generation)
@@ -224,6 +226,10 @@ func (w *world) start(m protocol.Message, witness journal.Position) {
 	if work.End <= at {
 		w.over(r, job.Result{Outcome: job.NodeFailed, ExitCode: -1, Progress: work.Range.From, End: at,
 			Detail: "the lease was over before the start"})
+		return
+	}
+	if work.Plan.Resident {
+		w.over(r, job.Result{Outcome: job.NodeFailed, ExitCode: -1, Progress: work.Range.From, End: at, Detail: executor.GoneResident})
 		return
 	}
 	if wait := work.Start.Sub(at); wait > 0 {

@@ -295,6 +295,7 @@ func (b *blueprint) makeRun(asked quantity.Instant) *pod.Run {
 			Saves: w.Spec.Saves},
 		Start: w.Start, End: w.End, Asked: asked, Linger: o.Linger, Grace: l.Grace, WarnSignal: l.WarnSignal, WarnBefore: l.WarnBefore,
 		Command: l.Command, Adapter: l.Adapter, Env: l.Env, Subdir: l.Subdir, Umask: l.Umask, Memory: w.Demand[trp.Memory],
+		Resident:    w.Spec.Resident,
 		LogLimit:    cmp.Or(l.LogLimit, o.LogLimit),
 		OutputLimit: cmp.Or(l.OutputLimit, o.OutputLimit), Report: o.Report,
 	}

@@ -84,6 +84,8 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 			return
 		}
 		e.box.Post(protocol.Message{Kind: protocol.Settled, From: m.To, To: m.From, Token: m.Token, Job: m.Job})
+	case protocol.Dismiss: // a Pod is one subjob's, and its program ends with it
+		e.box.Post(protocol.Message{Kind: protocol.Dismissed, From: m.To, To: m.From, Token: m.Token, Job: m.Job})
 	case protocol.Purge:
 		of := purging{m.Job, m.Generation}
 		if e.purging[of] { // one in progress answers for both
@@ -118,6 +120,10 @@ func (e *Executor) start(m *protocol.Message, witness journal.Position) {
 		return
 	}
 	r.plan.work, r.plan.asked = m.Body.(*protocol.Work), e.o.now()
+	if r.plan.work.Plan.Resident {
+		r.told.Ended(&r.end(job.NodeFailed, executor.GoneResident, e.o.now()).Result)
+		return
+	}
 	e.begin(r)
 }
 

@@ -56,9 +56,10 @@ func New(o Options) (*Executor, error) {
 	}
 	e := &Executor{o: o, s: folders.Layout(o.DataDir), originals: workdirs.New(folders.Layout(o.DataDir).In("unpacked")),
 		box: executor.NewOutbox(o.Deliver), done: make(chan struct{}), runs: map[job.Token]*run{}, underway: map[underway]bool{}}
+	e.residents.e, e.residents.all = e, map[job.Token]*resident{}
 	e.past.Most = max(1, o.Retain.Settled)
 	e.after = aftermath.Node{DataDir: o.DataDir, BootID: o.BootID, Names: &syncs.Shared{Path: e.s.In("runs")}, Now: o.now, Log: o.Logger}
-	e.over, e.rooms.Runs = make(chan over, waitingRemovals), e.s.In("runs")
+	e.rooms.over, e.rooms.Runs = make(chan over, waitingRemovals), e.s.In("runs")
 	e.pool.Program, e.pool.Runs = o.ShimPath, e.s.In("runs")
 	warn := func(path string, err error) {
 		o.Logger.Warn("removing what is too old to keep", "path", path, "err", err)
@@ -211,6 +212,8 @@ func (e *Executor) Do(m protocol.Message, witness journal.Position) {
 			r.still.want(m)
 			e.tasks.Go(r.still.stand)
 		}
+	case protocol.Dismiss:
+		e.residents.dismiss(m)
 	case protocol.Settle:
 		e.once(m, e.settle)
 	case protocol.Purge:

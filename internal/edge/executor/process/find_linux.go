@@ -44,6 +44,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	if err != nil {
 		return nil, err
 	}
+	homes := e.residents.find(entries)
 	var (
 		wg    sync.WaitGroup
 		mu    sync.Mutex
@@ -52,6 +53,9 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 	)
 	for _, entry := range entries {
 		name := entry.Name()
+		if _, home := shim.HomeOf(name); home {
+			continue
+		}
 		if strings.HasPrefix(name, ".") { // half built or half removed: never a run directory
 			if err := foreign.Remove(e.s.In("runs", name)); err != nil {
 				e.o.Logger.Warn("removing what is left of a run directory; it is tried again at the next start", "err", err)
@@ -77,6 +81,7 @@ func (e *Executor) Find(ctx context.Context) ([]executor.Found, error) {
 		})
 	}
 	wg.Wait()
+	found = append(found, homes...)
 	slices.SortFunc(found, func(a, b executor.Found) int { return a.Token.Compare(b.Token) })
 	if len(errs) == 0 {
 		errs = append(errs, e.writeBoot())

@@ -31,6 +31,8 @@ func TestMain(m *testing.M) {
 			os.Exit(watch.Main(os.Args[2:], stagedFor(os.Args[2])))
 		case "daemon":
 			daemonOf(os.Args[2:])
+		case "resident":
+			daemonOfResident(os.Args[2])
 		case "program":
 			program(os.Args[2:])
 		}

@@ -82,11 +82,11 @@ func (e *Executor) settleOnce(m protocol.Message, r *run) error {
 		return err
 	}
 	done := over{path: old}
-	if r != nil {
+	if r != nil && r.lease.Stay == nil { // a program that stays may still have something open there
 		done.room = r.room
 	}
 	select {
-	case e.over <- done:
+	case e.rooms.over <- done:
 		return nil
 	default: // the removing goroutine can't keep up: this bounds starts by removals
 		return foreign.Remove(old)
@@ -99,7 +99,7 @@ func (e *Executor) clean() {
 		select {
 		case <-e.done:
 			return
-		case old := <-e.over:
+		case old := <-e.rooms.over:
 			if err := e.rooms.Done(old.path, old.room); err != nil {
 				e.o.Logger.Warn("removing a run directory; it is tried again at the next start", "path", old.path, "err", err)
 			}

@@ -21,6 +21,7 @@ import (
 	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process/faults"
 	"sluice.dev/sluice/internal/edge/executor/process/folders"
+	"sluice.dev/sluice/internal/edge/executor/process/pool"
 	"sluice.dev/sluice/internal/edge/executor/process/rooms"
 	"sluice.dev/sluice/internal/edge/executor/process/workdirs"
 	"sluice.dev/sluice/internal/edge/executor/shim"
@@ -38,37 +39,87 @@ func (r *run) launch(witness journal.Position) {
 		fail(job.NodeFailed, "the lease was over before the start") // whatever was late, it was not the job
 		return
 	}
-	if err := r.prepare(witness); err != nil {
-		if r.room != nil {
-			_ = foreign.Remove(string(r.room.Dir())) // the next attempt, or Find, removes what is left
-		}
-		outcome := job.StartFailed
-		if faults.OfNode(err) {
-			outcome = job.NodeFailed
-		}
-		fail(outcome, err.Error())
-		return
-	}
-	r.control.place()
-	r.control.pass()
 	for again := true; again; {
-		s, err := r.e.pool.Start(r.token.String())
-		if err != nil {
+		res, waits := r.e.residents.enter(r)
+		if res == nil && r.work().Plan.Resident {
+			fail(job.NodeFailed, executor.GoneResident)
+			return
+		}
+		r.resident, r.after.Latest = res, true
+		if err := r.prepare(witness, waits != nil); err != nil {
+			if r.room != nil {
+				_ = foreign.Remove(string(r.room.Dir())) // the next attempt, or Find, removes what is left
+			}
+			outcome := job.StartFailed
+			if faults.OfNode(err) {
+				outcome = job.NodeFailed
+			}
+			if !r.vacated(waits) {
+				return
+			}
+			fail(outcome, err.Error())
+			return
+		}
+		r.control.place()
+		r.control.pass()
+		again = r.follow(waits)
+		if !again || r.resident == nil {
+			continue
+		}
+		if !r.vacated(nil) {
+			return
+		}
+		if err := foreign.Remove(string(r.dir)); err != nil { // its lease is of that program
+			fail(job.NodeFailed, executor.GoneResident+": "+err.Error())
+			return
+		}
+	}
+}
+
+// vacated ends the subjob's program, of which waits may be waiting, and returns true when nothing of it is left; false: the executor was
+// closed.
+func (r *run) vacated(waits *pool.Resident) bool {
+	res := r.resident
+	if res == nil {
+		return true
+	}
+	if waits != nil {
+		waits.Dismiss()
+		time.AfterFunc(overdue, waits.Kill)
+	}
+	if !res.vacated(r.told.Stuck) {
+		return false
+	}
+	res.leave()
+	r.resident = nil
+	return true
+}
+
+// follow has the subjob started, in the program that waits if there is one, and watches it. again: it has not begun.
+func (r *run) follow(waits *pool.Resident) (again bool) {
+	for {
+		var s *pool.Supervisor
+		var err error
+		if waits != nil {
+			s = waits.Next(r.token.String())
+		} else if s, err = r.e.pool.Start(r.token.String()); err != nil {
 			if faults.OfNode(err) {
 				r.trouble = err
 			}
 			_ = r.dir.WriteLog([]byte(err.Error() + "\n")) // where its result takes the reason from
 			r.conclude()
-			return
+			return false
 		}
-		again = r.watch(s)
+		if again = r.watch(s); !again || r.resident != nil {
+			return again
+		}
 	}
 }
 
 // furnished gives the subjob a room to begin in. A subjob with a work directory gets a new room: it stays closed to its user while that is
 // copied.
 func (r *run) furnished(user *shim.User) (*rooms.Room, error) {
-	if r.work().Spec.Launch.Workdir == "" {
+	if r.work().Spec.Launch.Workdir == "" || r.resident != nil {
 		if old := r.e.rooms.Take(user); old != nil {
 			return old, nil
 		}
@@ -76,8 +127,8 @@ func (r *run) furnished(user *shim.User) (*rooms.Room, error) {
 	return rooms.Make(r.e.s.In("runs", ".new-"+r.token.String()), user)
 }
 
-// prepare builds the run directory under another name and puts it in place whole.
-func (r *run) prepare(witness journal.Position) error {
+// prepare builds the run directory under another name and puts it in place whole. goesOn: its program is there.
+func (r *run) prepare(witness journal.Position, goesOn bool) error {
 	m, spec := r.start, r.work().Spec
 	if spec == nil || len(spec.Launch.Command) == 0 {
 		return errkind.Errorf(errkind.Invalid, "subjob %v: no command to start", m.Token)
@@ -100,7 +151,15 @@ func (r *run) prepare(witness journal.Position) error {
 		return err
 	}
 	build := r.room.Dir()
-	if err := r.workDir(build, user); err != nil {
+	switch res := r.resident; {
+	case goesOn:
+		r.base, r.copied = res.lease.Base, res.lease.Copied
+	case res != nil:
+		err = res.furnish(r, user)
+	default:
+		err = r.workDir(build, user)
+	}
+	if err != nil {
 		return err
 	}
 	if !filepath.IsLocal(filepath.Join(".", spec.Launch.Subdir)) {
@@ -109,6 +168,11 @@ func (r *run) prepare(witness journal.Position) error {
 	lease := r.makeLease(user, resume, witness)
 	if err := build.Begin(&lease); err != nil {
 		return err
+	}
+	if r.resident != nil && !goesOn {
+		if err := r.resident.settle(&lease); err != nil {
+			return err
+		}
 	}
 	if err := os.Chmod(string(build), 0o711); err != nil { //sluice:trusted runs/ is the daemon's alone
 		return err
@@ -142,6 +206,14 @@ func (e *Executor) letThrough(u *shim.User) error {
 	return Reachable(e.s.In("runs"), u)
 }
 
+// place is where its program has its work directory and its TMPDIR.
+func (r *run) place() shim.Dir {
+	if r.resident != nil {
+		return r.resident.home
+	}
+	return r.dir
+}
+
 // makeLease writes down what the supervisor needs. Paths are those of the final place.
 func (r *run) makeLease(user *shim.User, resume string, witness journal.Position) shim.Lease {
 	m, w, o := r.start, r.work(), &r.e.o
@@ -167,7 +239,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 		Unpacked: r.unpacked, Copied: r.copied, Free: shim.FreeAt(o.DataDir, user), Joined: o.Joined.Owner != "",
 		Program: executor.Program{WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore, Command: spec.Launch.Command,
 			Adapter: spec.Launch.Adapter,
-			WorkDir: filepath.Join(r.dir.Work(), spec.Launch.Subdir), Umask: spec.Launch.Umask, Base: r.base, Resume: resume},
+			WorkDir: filepath.Join(r.place().Work(), spec.Launch.Subdir), Umask: spec.Launch.Umask, Base: r.base, Resume: resume},
 		User:     user,
 		LogLimit: cmp.Or(spec.Launch.LogLimit, o.LogLimit), OutputLimit: cmp.Or(spec.Launch.OutputLimit, o.OutputLimit), Limits: o.Limits,
 		Isolation: r.e.iso, Events: folders.Events(o.DataDir), Rank: w.Rank, Watch: r.e.sensor.watcher.path,
@@ -183,6 +255,10 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 		own = slices.Concat(own, option.Env) // of two entries of one name the last counts
 	}
 	l.Env = append(environment(own, &l, r.dir, memory, strings.Join(devices, ",")), rendezvous(own, &w.Plan)...)
+	if res := r.resident; res != nil {
+		l.Stay = &shim.Stay{Home: string(res.home), First: res.first, Checkpoints: r.e.s.In("checkpoints"), Memory: memory}
+		l.Env = shim.ResidentEnv(environment(own, &l, res.home, memory, strings.Join(devices, ",")), res.home)
+	}
 	if option != nil {
 		l.Env = append(l.Env, "SLUICE_OPTION="+option.Name)
 	}

@@ -35,10 +35,8 @@ type Executor struct {
 	// after is shared by the ends of all subjobs.
 	after aftermath.Node
 	// cut: the machine was rebooted since run directories were last looked at. Used by Find alone.
-	cut bool
-	// over are settled run directories that wait to be removed.
-	over   chan over
-	rooms  rooms.Rooms
+	cut    bool
+	rooms  hall
 	sensor sensor
 	// logs and lost are kept of settled subjobs: what they printed, and their uncommitted work.
 	logs, lost shelf.Shelf
@@ -48,6 +46,8 @@ type Executor struct {
 	artifacts *artifacts.Artifacts
 	// Remote are the files of subjobs on machines that have joined this one, where it is the head of a cluster.
 	Remote *remote.Files
+
+	residents residents
 
 	mu       sync.Mutex
 	runs     map[job.Token]*run
@@ -75,6 +75,9 @@ type run struct {
 	copied   foreign.Usage
 	// room is what its run directory was made of; nil for one that was found.
 	room *rooms.Room
+	// resident is its program, if that has other subjobs too; nil otherwise, and for one that was found. It belongs to the subjob's
+	// goroutine.
+	resident *resident
 
 	mu    sync.Mutex
 	lease shim.Lease
@@ -121,6 +124,12 @@ type health struct {
 	mu      sync.Mutex
 	probing bool
 	trying  sync.Mutex
+}
+
+// hall are the rooms, and settled run directories that wait to be removed.
+type hall struct {
+	rooms.Rooms
+	over chan over
 }
 
 // over is a settled run directory, and the room that it was made of.

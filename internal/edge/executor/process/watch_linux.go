@@ -54,14 +54,18 @@ func (r *run) watch(s *pool.Supervisor) (again bool) {
 		case <-r.e.done:
 			return false
 		case <-s.Gone:
-			if s.Used && !s.Well && r.untouched() {
+			if (s.Lost || s.Used && !s.Well) && r.untouched() {
 				return true
 			}
 			r.after.Seen(s.Well)
+			r.after.Stays = s.Stays != nil && r.resident != nil
 			if len(s.Last) > 0 {
 				_ = r.dir.WriteLog(s.Last)
 			}
 			r.look(&rep)
+			if r.after.Stays {
+				r.resident.stayed(r, s.Stays)
+			}
 			r.conclude()
 			return false
 		case <-begun:
@@ -152,6 +156,7 @@ func (r *run) conclude() {
 		wait := glance
 		switch {
 		case err == nil:
+			r.leave()
 			r.tellStored(res)
 			return
 		case shim.Held(err) && time.Now().Before(until):
@@ -191,6 +196,19 @@ func (e *Executor) newRun(t job.Token) *run {
 	return r
 }
 
+// leave leaves the home of the subjob's program, unless that waits there for another.
+func (r *run) leave() {
+	switch home := r.lease.Home(); {
+	case home == "" || r.after.Stays:
+	case r.resident != nil:
+		r.resident.leave()
+	default: // an earlier daemon started it; it may have gone on since
+		if note, err := home.ReadNote(); err == nil && note.Subjob == r.token.String() {
+			r.e.residents.remove(home)
+		}
+	}
+}
+
 // over notes the result and reports it.
 func (r *run) over(res job.Result) {
 	res = r.still.excused(r.blame(res))
@@ -198,8 +216,10 @@ func (r *run) over(res job.Result) {
 	// The supervisor can't see the use of a GPU's memory.
 	res.Peak[trp.Memory] = max(res.Peak[trp.Memory], r.onGPU)
 	r.mu.Unlock()
-	r.e.originals.Release(r.token)
-	r.told.Ended(&res)
+	if r.resident == nil {
+		r.e.originals.Release(r.token)
+	}
+	r.e.residents.tell(r, &res)
 	r.e.tasks.Go(r.still.release)
 	r.e.sensor.watcher.wake()
 }
@@ -243,7 +263,7 @@ func (r *run) tellStored(res job.Result) {
 func (r *run) saysStoring(progress int64) (stop func()) {
 	return executor.Every(r.e.o.Report, func() {
 		r.told.Send(protocol.Report, &protocol.Observation{Slice: r.told.Slice, Progress: progress, At: r.e.o.now(), Storing: true,
-			Vacant: true})
+			Vacant: !r.e.residents.waiting(r.token)})
 	})
 }
 

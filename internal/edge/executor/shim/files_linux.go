@@ -62,6 +62,8 @@ type Lease struct {
 	Rank    protocol.Rank
 	Planned quantity.Amount `json:",omitempty"`
 	Watch   string          `json:",omitempty"`
+	// Stay: its program takes its subjobs from its standard input; nil: it is started for this one alone.
+	Stay *Stay `json:",omitempty"`
 
 	executor.Origin
 }
@@ -72,7 +74,15 @@ func (l *Lease) Outlived(now string) bool { return l.BootID != "" && l.BootID !=
 
 // Group is the control group of the subjob under the supervisor that is this process; none where its node makes none.
 func (l *Lease) Group(supervisor int) tree.Group {
-	return tree.GroupIn(l.Isolation.Cgroup, fmt.Sprintf("%s-%d", l.Token, supervisor))
+	return tree.GroupIn(l.Isolation.Cgroup, fmt.Sprintf("%s-%d", l.Grouped(), supervisor))
+}
+
+// Grouped names the subjob by which the control group of its program is named.
+func (l *Lease) Grouped() job.Token {
+	if l.Home() != "" {
+		return l.Stay.First
+	}
+	return l.Token
 }
 
 // Prepared is what was gone of the lease's time when the command started, at, and the part of it that unpacking took. The time
@@ -128,6 +138,8 @@ type Note struct {
 	// Thaws: its supervisor resumes it when nobody is left that suspended it. Those of older versions don't, and their subjobs are never
 	// suspended.
 	Thaws bool `json:",omitempty"`
+	// Subjob, in a home, is the one that the program has, or had last.
+	Subjob string `json:",omitempty"`
 }
 
 // Progress is what the program says in its progress file.

@@ -6,7 +6,10 @@
 // rest nothing counts once the machine was started anew (Lease.BootID). Field names are the names in the files.
 package shim
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"strings"
+)
 
 // Dir is a run directory: DATA/runs/TOKEN.
 type Dir string
@@ -48,8 +51,16 @@ func (d Dir) ProgressDir() string { return d.file("progress") }
 // Progress is the program's SLUICE_PROGRESS_FILE.
 func (d Dir) Progress() string { return filepath.Join(d.ProgressDir(), "progress.json") }
 
-// Mark is the entry in its environment that tells a subjob's process from every other one's on the machine.
-func (d Dir) Mark() string { return "SLUICE_PROGRESS_FILE=" + d.Progress() }
+// Mark is the entry in its environment that tells a subjob's process from every other one's on the machine; in a home, its program's.
+func (d Dir) Mark() string {
+	if strings.HasPrefix(filepath.Base(string(d)), homePrefix) {
+		return "SLUICE_RESIDENT_DIR=" + string(d)
+	}
+	return "SLUICE_PROGRESS_FILE=" + d.Progress()
+}
+
+// homePrefix begins the names of homes: no token does.
+const homePrefix = ".stay-"
 
 // Work is the subjob's private copy of the work directory. Where that is an overlay it is seen in the subjob's mount namespace
 // alone, and empty from outside.

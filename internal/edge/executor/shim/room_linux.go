@@ -105,8 +105,9 @@ func (l *Lease) bounds(of volume.Limit, other *Lease) bool {
 
 // taken is what a subjob uses of its file system, in bytes of disk and in files, without what was copied for it.
 func (d Dir) taken(l *Lease) (u foreign.Usage) {
+	at := l.Place(d)
 	for _, path := range []string{
-		d.Output(), d.Checkpoint(), d.Work(), d.Upper(), d.Tmp(), d.ProgressDir(), d.Stdout(), d.Stderr(),
+		d.Output(), d.Checkpoint(), at.Work(), at.Upper(), at.Tmp(), d.ProgressDir(), d.Stdout(), d.Stderr(),
 		d.forfeited(d.Output()), d.forfeited(d.Checkpoint()),
 	} {
 		var st unix.Stat_t

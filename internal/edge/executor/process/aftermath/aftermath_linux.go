@@ -48,6 +48,10 @@ type Aftermath struct {
 	// Reclaimed returns why the machine's watcher ended it; empty: it did not.
 	Reclaimed func() string
 
+	// Latest: this daemon gave its program, which stays, no other subjob since. Stays: its supervisor has said that the program waits for
+	// another.
+	Latest, Stays bool
+
 	// Damage is why its lease could not be read; empty: it was read.
 	Damage string
 	// Unseen: its supervisor was dead already when this daemon started, so no daemon saw it die.
@@ -103,6 +107,9 @@ func (a *Aftermath) Ended() (res job.Result, err error) {
 			a.locked = false
 			_ = lock.Close()
 		}()
+		if err = a.vacate(); err != nil {
+			return res, err
+		}
 		if res, err = a.Dir.ReadResult(); Damaged(err) {
 			res, err = a.makeResult()
 		} else if err == nil && a.Damage != "" {
@@ -114,6 +121,40 @@ func (a *Aftermath) Ended() (res job.Result, err error) {
 	}
 	a.tellEnd(&res)
 	return res, a.lasting()
+}
+
+// vacate makes sure that no program lives that stays, and has this subjob or had it last. Its supervisor holds the lock of the home for as
+// long as it lives, which may be longer than the subjob. What waits since a subjob of an earlier daemon is not this one's to end.
+func (a *Aftermath) vacate() error {
+	home := a.Lease.Home()
+	if home == "" || a.Stays || a.well || a.Lease.Outlived(a.Node.BootID) {
+		return nil
+	}
+	if _, err := a.Dir.ReadResult(); err == nil && !a.Latest {
+		return nil
+	}
+	lock, err := home.TryLock()
+	if err != nil && !shim.Held(err) {
+		return nil //nolint:nilerr // it is gone with its program, or nothing was ever started there
+	}
+	note, noteErr := home.ReadNote()
+	if lock != nil {
+		defer func() { _ = lock.Close() }()
+	}
+	switch {
+	case noteErr == nil && !a.Latest && note.Subjob != a.Token.String(): // it went on to another subjob, which is ended by itself
+		return nil
+	case err != nil:
+		return err
+	case noteErr != nil:
+		return nil //nolint:nilerr // nothing was started there
+	}
+	program := Aftermath{Node: a.Node, Dir: home, Token: a.Lease.Stay.First, Lease: a.Lease, locked: true}
+	err = program.EndRest(note)
+	if a.hit == 0 {
+		a.hit, a.hitWords = program.hit, program.hitWords
+	}
+	return err
 }
 
 // lasting makes sure that an existing result survives a power cut. Its supervisor has synced it, unless it died just then; the names of
@@ -367,11 +408,19 @@ func (a *Aftermath) groups(note shim.Note, known []tree.Process) (all []tree.Gro
 		all = append(all, a.Lease.Group(note.PID))
 	}
 	for _, p := range known {
-		if group := tree.GroupOf(p.PID, a.Token.String()); group != "" && !slices.Contains(all, group) {
+		if group := tree.GroupOf(p.PID, a.grouped()); group != "" && !slices.Contains(all, group) {
 			all = append(all, group)
 		}
 	}
 	return all
+}
+
+// grouped is the subjob's name in that of its control group.
+func (a *Aftermath) grouped() string {
+	if a.Lease.Home() != "" {
+		return a.Lease.Grouped().String()
+	}
+	return a.Token.String()
 }
 
 // alive finds the living processes of the subjob, and their control groups, without its supervisor's help. Without a note the supervisor

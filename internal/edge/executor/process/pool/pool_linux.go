@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -25,6 +27,8 @@ type Pool struct {
 	mu     sync.Mutex
 	idle   []*worker
 	closed bool
+	// residents are the supervisors whose programs wait for their next subjobs.
+	residents map[*worker]*Resident
 }
 
 // Supervisor is a supervisor with its subjob, started by this daemon or by an earlier one.
@@ -40,6 +44,23 @@ type Supervisor struct {
 	Last []byte
 	// Used: it has had other subjobs before.
 	Used bool
+	// Stays, known once it is done, is its program where that waits for another subjob; nil: it is gone.
+	Stays *Resident
+	// Lost, known then: the program that was to go on was gone, and the subjob has not begun.
+	Lost bool
+}
+
+// Resident is a program that waits for its next subjob, with its supervisor.
+type Resident struct {
+	// Memory is what it held when it began to wait, in bytes.
+	Memory int64
+	// Gone is closed when it waits no more: neither it nor its supervisor is there. Well may be read from then on: with all its
+	// processes, by its supervisor's word.
+	Gone chan struct{}
+	Well bool
+
+	p *Pool
+	w *worker
 }
 
 // mostIdle is how many supervisors wait for a subjob: more than run at once are of use to nobody.
@@ -137,7 +158,14 @@ func (p *Pool) listen(w *worker, said *os.File) {
 			p.mu.Unlock()
 		case "done", "failed":
 			p.release(w, line == "done")
-		default: // a panic of the Go runtime
+		case "gone":
+			p.gone(w)
+		default:
+			if memory, ok := strings.CutPrefix(line, "stays "); ok {
+				p.stays(w, memory)
+				continue
+			}
+			// a panic of the Go runtime
 			if len(last) < 16<<10 {
 				last = append(append(last, line...), '\n')
 			}
@@ -153,6 +181,10 @@ func (p *Pool) listen(w *worker, said *os.File) {
 		w.now.Last = last
 		close(w.now.Gone)
 	}
+	if r := p.residents[w]; r != nil {
+		delete(p.residents, w)
+		close(r.Gone)
+	}
 	p.idle = slices.DeleteFunc(p.idle, func(o *worker) bool { return o == w })
 }
 
@@ -165,13 +197,95 @@ func (p *Pool) release(w *worker, well bool) {
 		return
 	}
 	w.now = nil
+	p.retire(w)
+	s.Well = well
+	close(s.Gone)
+}
+
+// retire keeps a supervisor without a subjob, if it is wanted. p.mu is held.
+func (p *Pool) retire(w *worker) {
 	if p.closed || len(p.idle) >= mostIdle() {
 		_ = w.orders.Close()
 	} else {
 		p.idle = append(p.idle, w)
 	}
-	s.Well = well
+}
+
+// stays notes that a supervisor's subjob is over, and that its program waits for the next.
+func (p *Pool) stays(w *worker, memory string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := w.now
+	if s == nil {
+		return
+	}
+	r := &Resident{Gone: make(chan struct{}), p: p, w: w}
+	r.Memory, _ = strconv.ParseInt(memory, 10, 64)
+	if p.residents == nil {
+		p.residents = map[*worker]*Resident{}
+	}
+	p.residents[w] = r
+	if p.closed {
+		_ = w.orders.Close() // it ends, and its program first
+	}
+	w.now = nil
+	s.Well, s.Stays = true, r
 	close(s.Gone)
+}
+
+// gone notes that a program that waited is gone. A subjob that it was to have then has not begun.
+func (p *Pool) gone(w *worker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if r := p.residents[w]; r != nil {
+		delete(p.residents, w)
+		r.Well = true
+		close(r.Gone)
+	}
+	if s := w.now; s != nil {
+		w.now = nil
+		s.Lost = true
+		close(s.Gone)
+	}
+	p.retire(w)
+}
+
+// Next gives the program its next subjob, in the run directory of a name. If it is gone by then the subjob is lost.
+func (r *Resident) Next(name string) *Supervisor {
+	s := &Supervisor{Used: true, Begun: make(chan struct{}), Gone: make(chan struct{})}
+	p := r.p
+	s.Kill = func() error { return p.kill(r.w, s) }
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.residents[r.w] != r || p.closed {
+		s.Lost = true
+		close(s.Gone)
+		return s
+	}
+	delete(p.residents, r.w)
+	r.w.now = s
+	_, _ = r.w.orders.WriteString("next " + name + "\n") // if it is dead, listen is about to see that
+	return s
+}
+
+// Dismiss ends the program, which has a moment to do so by itself.
+func (r *Resident) Dismiss() {
+	p := r.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.residents[r.w] == r {
+		_, _ = r.w.orders.WriteString("dismiss\n") // the same
+	}
+}
+
+// Kill ends its supervisor at once, if it still waits.
+func (r *Resident) Kill() {
+	p := r.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.residents[r.w] == r {
+		_ = r.w.cmd.Process.Kill()
+	}
 }
 
 // kill ends a supervisor, if it still looks after s.
@@ -190,6 +304,9 @@ func (p *Pool) Close() {
 	defer p.mu.Unlock()
 	p.closed = true
 	for _, w := range p.idle {
+		_ = w.orders.Close()
+	}
+	for w := range p.residents {
 		_ = w.orders.Close()
 	}
 	p.idle = nil

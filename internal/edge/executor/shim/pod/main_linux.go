@@ -146,6 +146,10 @@ func (p *process) makeLease() shim.Lease {
 		l.DeviceMemory = r.Memory
 	}
 	l.Env = p.environment(&l)
+	if r.Resident {
+		l.Stay = &shim.Stay{First: r.Token, Memory: r.Memory}
+		l.Env = shim.ResidentEnv(l.Env, "")
+	}
 	return l
 }
 

@@ -53,6 +53,8 @@ type Run struct {
 	Env        []string    `json:",omitempty"`
 	Subdir     string      `json:",omitempty"`
 	Umask      job.Umask
+	// Resident: its program takes subjobs from its standard input. In a Pod that is the one, and then the input ends.
+	Resident bool `json:",omitempty"`
 	// Memory is what the program is told it has, in bytes. Measured: it is host memory and enforced by the supervisor; else it is the
 	// device's.
 	Memory   quantity.Amount

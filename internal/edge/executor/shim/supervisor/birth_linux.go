@@ -72,6 +72,8 @@ const (
 	exited
 	// silent: the init can send nothing any more; received, and never sent.
 	silent
+	// answered: a program that stays has said how its subjob ended, with Code; received, and never sent.
+	answered
 )
 
 const wordSize = unsafe.Sizeof(word{})

@@ -25,8 +25,13 @@ type child struct {
 	group tree.Group
 	// ears are what is listened to: the init's words and its end, and what the command writes to stdout and stderr as long as that is
 	// nothing. Negative descriptors are closed, or somebody else's to read.
-	ears [4]unix.PollFd
+	ears [earNews + 1]unix.PollFd
 	logs *logs
+	// talk is the conversation with a program that takes its subjobs from its standard input; nil with any other. ended: it has ended, by
+	// the init's word. born is when its init was started.
+	talk  *talk
+	ended bool
+	born  time.Time
 	// ending keeps strike and the release of what it needs apart; struck: it has killed.
 	ending sync.Mutex
 	struck bool
@@ -40,6 +45,7 @@ const (
 	earEnd
 	earStdout
 	earStderr
+	earNews
 )
 
 // startChild starts the init in its surroundings.
@@ -66,7 +72,12 @@ func startChild(dir shim.Dir, lock *shim.Lock, l *shim.Lease) (_ *child, err err
 			return nil, err
 		}
 	}
-	if files[0], err = os.Open(os.DevNull); err != nil {
+	if l.Stay != nil {
+		c.talk, files[0], err = newTalk()
+	} else {
+		files[0], err = os.Open(os.DevNull)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if files[lockFD], err = lock.Share(groupFD + 1); err != nil {
@@ -85,9 +96,18 @@ func startChild(dir shim.Dir, lock *shim.Lock, l *shim.Lease) (_ *child, err err
 	if c.birth, err = newBirth(dir, l, files); err != nil {
 		return nil, err
 	}
+	c.born = time.Now()
 	pid, err := c.birth.fork()
 	if err != nil {
 		return nil, fmt.Errorf("starting the init of the subjob: %w", err)
+	}
+	if c.talk != nil {
+		c.talk.begin(c.logs, l.Token.String())
+		for _, ear := range []int{earStdout, earStderr} {
+			c.talk.listen(ear-earStdout, int(c.ears[ear].Fd))
+			c.ears[ear].Fd = -1
+		}
+		c.ears[earNews].Fd = int32(c.talk.news)
 	}
 	// It can't be reaped before it is waited for, so the number is its own.
 	c.init, _ = tree.Look(pid)
@@ -103,6 +123,7 @@ func (c *child) hear(patience time.Duration) (w word) {
 	if !c.listen(patience) || c.ears[earWords].Revents|c.ears[earEnd].Revents == 0 {
 		return w
 	}
+	defer func() { c.ended = c.ended || w.Kind == exited || w.Kind == silent }()
 	if c.ears[earWords].Revents != 0 {
 		// it is written at once, or not at all
 		if n, err := unix.Read(int(c.ears[earWords].Fd), w.bytes()); err == nil && n == int(wordSize) {
@@ -234,6 +255,10 @@ func (c *child) close() {
 	c.shut(earStdout)
 	c.shut(earStderr)
 	c.logs.close()
+	if c.talk != nil {
+		c.ears[earNews].Fd = -1
+		c.talk.close()
+	}
 	c.outgrew = c.group.OutOfMemory() // the group knows it, and goes
 	_ = c.group.Remove()
 }
@@ -304,13 +329,18 @@ func (l *logs) read(which, fd int, some bool) {
 	l.pipes = append(l.pipes, r)
 	l.under.Go(func() {
 		f := &logFile{path: l.paths[which], flags: os.O_TRUNC, mode: 0o600, noRoom: &l.noRoom, quota: &l.quota}
-		if dropped := pour(f, r, &l.budget); dropped > 0 {
-			// Best effort: a disk that refused the log may refuse this line too.
-			_, _ = fmt.Fprintf(f, "\n[sluice: the log limit was reached or the disk is full; %d bytes were dropped]\n", dropped)
-		}
-		_ = f.Close()
+		l.note(f, pour(f, r, &l.budget))
 		_ = r.Close()
 	})
+}
+
+// note closes a log, and says in it how many bytes were dropped.
+func (l *logs) note(f *logFile, dropped int64) {
+	if dropped > 0 {
+		// Best effort: a disk that refused the log may refuse this line too.
+		_, _ = fmt.Fprintf(f, "\n[sluice: the log limit was reached or the disk is full; %d bytes were dropped]\n", dropped)
+	}
+	_ = f.Close()
 }
 
 // close waits until all is written that was to be read. The writers are gone.
@@ -327,21 +357,26 @@ func pour(w io.Writer, r io.Reader, budget *atomic.Int64) (dropped int64) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := r.Read(buf)
-		keep := int64(n)
-		if left := budget.Add(-keep); left < 0 {
-			keep = max(0, keep+left)
-		}
-		if keep > 0 {
-			if k, werr := w.Write(buf[:keep]); werr != nil {
-				keep = int64(k)
-				budget.Store(0)
-			}
-		}
-		dropped += int64(n) - keep
+		dropped += spend(w, buf[:n], budget)
 		if err != nil {
 			return dropped
 		}
 	}
+}
+
+// spend writes p while the budget lasts and returns how many bytes of it were dropped.
+func spend(w io.Writer, p []byte, budget *atomic.Int64) (dropped int64) {
+	keep := int64(len(p))
+	if left := budget.Add(-keep); left < 0 {
+		keep = max(0, keep+left)
+	}
+	if keep > 0 {
+		if k, err := w.Write(p[:keep]); err != nil {
+			keep = int64(k)
+			budget.Store(0)
+		}
+	}
+	return int64(len(p)) - keep
 }
 
 // tick is how often control.json, memory and the clock are looked at.

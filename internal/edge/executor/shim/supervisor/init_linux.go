@@ -234,13 +234,13 @@ func explain(dir shim.Dir, l *shim.Lease, path string, err error) error {
 // fromOutside is where what a subjob has at a path lies as seen from outside. hidden: nowhere, since it has an empty place of its own
 // there.
 func fromOutside(dir shim.Dir, l *shim.Lease, path string) (outside string, hidden bool) {
-	if rest, ok := strings.CutPrefix(path, dir.Work()+"/"); ok && l.Base != "" {
+	if rest, ok := strings.CutPrefix(path, l.Place(dir).Work()+"/"); ok && l.Base != "" {
 		return filepath.Join(l.Base, rest), false
 	}
 	if !l.Isolation.Own || !inOwnPlace(path) {
 		return path, false
 	}
-	return path, !slices.ContainsFunc(sights([]string{string(dir), l.Resume}),
+	return path, !slices.ContainsFunc(sights(seen(dir, l)),
 		func(kept string) bool { return strings.HasPrefix(path, kept+"/") })
 }
 

@@ -25,20 +25,30 @@ func (s *script) arrange(dir shim.Dir, l *shim.Lease) error {
 		base = s.open(l.Base)
 	}
 	if l.Isolation.Own {
-		s.ownPlaces(int64(l.Memory), string(dir), l.Resume)
+		s.ownPlaces(int64(l.Memory), seen(dir, l)...)
 	}
-	if l.Resume != "" {
-		if err := s.mountReadOnly(l.Resume); err != nil {
+	if begins := seen(dir, l)[1]; begins != "" {
+		if err := s.mountReadOnly(begins); err != nil {
 			return err
 		}
 	}
 	if l.Base != "" {
+		dir = l.Place(dir)
 		upper, work := s.open(dir.Upper()), s.open(dir.Overlay())
 		s.mountOverlay(base, upper, work, dir.Work(), l.Isolation.UserNamespace)
 		s.cover(filepath.Dir(l.Base))
 	}
 	s.shut(base)
 	return nil
+}
+
+// seen are the directories that a subjob's program sees wherever they lie: its run directory, and the checkpoint it begins from, "" if
+// none. One that stays has others later.
+func seen(dir shim.Dir, l *shim.Lease) []string {
+	if l.Home() != "" {
+		return []string{filepath.Dir(string(dir)), l.Stay.Checkpoints}
+	}
+	return []string{string(dir), l.Resume}
 }
 
 // mountProc gives a new mount namespace its own /proc. Mounts are made private first, or they would show outside.

@@ -32,7 +32,11 @@ type subjob struct {
 
 	terms terms
 	child *child
-	watch watch
+	// stay is its program where that has other subjobs too: stayed before this one, stays after it. orders is where the next comes from.
+	stay          *staying
+	stayed, stays bool
+	orders        *os.File
+	watch         watch
 	// walk is when to look at all of its processes.
 	walk duty
 	// cause is what it is being ended for; asked: SIGTERM was sent; forced: SIGKILL.
@@ -204,13 +208,17 @@ func (s *subjob) notify() {
 // have made one look take as long as it likes: so a timer kills meanwhile, and what is asked of the kernel then does not depend on how much
 // there is to kill.
 
-// stay looks after the command until it has ended by itself or was killed; said is what the init knows of its end.
-func (s *subjob) stay() (said word) {
+// accompany looks after the command until it has ended by itself or was killed; said is what the init knows of its end.
+func (s *subjob) accompany() (said word) {
 	for {
 		until := time.Now().Add(min(s.watch.every(), s.next()))
 		for wait := time.Duration(1); wait > 0; {
 			wait = time.Until(until)
-			if w := s.child.hear(wait); w.Kind != 0 {
+			w := s.child.hear(wait)
+			if s.child.talk != nil {
+				w = s.answered(w)
+			}
+			if w.Kind != 0 {
 				if s.child.wasStruck() {
 					s.over()
 				}

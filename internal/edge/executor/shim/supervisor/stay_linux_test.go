@@ -47,7 +47,7 @@ func TestTheEndWaitsForNoLook(t *testing.T) {
 		}
 		return false
 	})
-	if said := s.stay(); s.cause != job.DeadlineKilled || !s.forced || said.Signal == 0 {
+	if said := s.accompany(); s.cause != job.DeadlineKilled || !s.forced || said.Signal == 0 {
 		t.Errorf("it ended by %v (forced: %v), %+v", s.cause, s.forced, said)
 	}
 	s.end()

@@ -26,22 +26,54 @@ import (
 	"sluice.dev/sluice/internal/edge/volume"
 )
 
+// desk is what a supervisor has from one subjob to the next.
+type desk struct {
+	me   tree.Process
+	host *told
+	say  io.Writer
+	// orders is where orders come from; nil: there is no other than the first.
+	orders *os.File
+	// stays is the program that waits for its next subjob; nil: none does.
+	stays *staying
+}
+
 // await supervises the subjobs of one daemon, one after another. orders has a line for each, with the name of its run directory below
 // runs, and ends with the daemon, or when that wants no more. What is said: "begun" when the command runs, and "done", or
-// "failed", when it is over with all that belongs to it and the next order may come.
-func await(runs string, orders io.Reader, say io.Writer) error {
+// "failed", when it is over with all that belongs to it and the next order may come. After "stays", with the bytes of memory that it
+// holds, its program waits: "next" and a name is its next subjob, and "dismiss" ends it, as does the end of orders. That it is gone,
+// then or by itself, is said as "gone", unless it has begun its next subjob.
+func await(runs string, orders *os.File, say io.Writer) error {
 	me, host, err := withstand()
 	if err != nil {
 		return err
 	}
+	d := desk{me: me, host: host, say: say, orders: orders}
 	lines := bufio.NewScanner(orders)
-	for lines.Scan() {
+	for {
+		for d.stays != nil && !d.stays.waits(orders) {
+			d.dismiss()
+		}
+		if !lines.Scan() {
+			break
+		}
+		name, next := strings.CutPrefix(lines.Text(), nextOrder)
+		switch {
+		case lines.Text() == dismissOrder || next && d.stays != nil && d.stays.dead():
+			d.dismiss()
+			continue
+		case next && d.stays == nil: // it was said to be gone
+			continue
+		}
 		how := "done"
-		if err := supervise(shim.Dir(filepath.Join(runs, lines.Text())), me, host, say); err != nil {
+		if err := d.supervise(shim.Dir(filepath.Join(runs, name))); err != nil {
 			how = "failed"
+		}
+		if d.stays != nil {
+			how = fmt.Sprintf("%s%d", staysWord, d.stays.memory)
 		}
 		_, _ = fmt.Fprintln(say, how) // to nobody, if the daemon is gone
 	}
+	d.dismiss()
 	return lines.Err()
 }
 
@@ -51,7 +83,8 @@ func superviseOne(dir shim.Dir, say io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return supervise(dir, me, host, say)
+	d := desk{me: me, host: host, say: say}
+	return d.supervise(dir)
 }
 
 // withstand prepares this process for its subjobs, and says which it is, and what its host tells it. The daemon's stop, a closed terminal
@@ -72,9 +105,11 @@ func withstand() (me tree.Process, host *told, err error) {
 	return me, host, nil
 }
 
-// supervise runs the subjob of a run directory to its end. It returns nil without having done anything if the directory
-// is fenced or was used before. An error is in the directory's log.
-func supervise(dir shim.Dir, me tree.Process, host *told, say io.Writer) (err error) {
+// supervise runs the subjob of a run directory to its end, in the program that waits if there is one. It returns nil without having done
+// anything if the directory is fenced or was used before. An error is in the directory's log.
+func (d *desk) supervise(dir shim.Dir) (err error) {
+	stays := d.stays
+	d.stays = nil
 	start := time.Since(began)
 	told := &logFile{path: dir.Log(), flags: os.O_APPEND, mode: 0o600}
 	log := slog.New(slog.NewTextHandler(told, nil))
@@ -83,6 +118,9 @@ func supervise(dir shim.Dir, me tree.Process, host *told, say io.Writer) (err er
 			log.Error(err.Error())
 		}
 		_ = told.Close()
+		if stays != d.stays {
+			stays.end() // unless its subjob did
+		}
 	}()
 	lock, err := dir.TryLock()
 	if shim.Held(err) {
@@ -99,18 +137,22 @@ func supervise(dir shim.Dir, me tree.Process, host *told, say io.Writer) (err er
 	if err != nil {
 		return err
 	}
-	s := &subjob{dir: dir, lock: lock, lease: lease, log: log, say: say, terms: newTerms(&lease), pause: time.Second, host: host,
-		start: start,
-		note:  shim.Note{PID: me.PID, Started: me.Started, BootID: shim.BootID(), Thaws: true}}
+	s := &subjob{dir: dir, lock: lock, lease: lease, log: log, say: d.say, terms: newTerms(&lease), pause: time.Second, host: d.host,
+		start: start, stay: stays, orders: d.orders,
+		note: shim.Note{PID: d.me.PID, Started: d.me.Started, BootID: shim.BootID(), Thaws: true}}
 	s.guard.watcher.Path = lease.Watch
-	if err := lock.WriteNote(&s.note); err != nil {
+	if err = lock.WriteNote(&s.note); err != nil {
 		return err
 	}
 	defer func() {
 		s.terms.close()
 		s.guard.watcher.Close()
 	}()
-	return s.run()
+	err = s.run()
+	if s.stays {
+		d.stays = s.stay
+	}
+	return err
 }
 
 // restoreFileLimit gives this process, whose limits a fork inherits, back the limit of open files that it was started with. Go raises it
@@ -148,21 +190,9 @@ func (s *subjob) run() error {
 		}
 		time.Sleep(min(wait, tick))
 	}
-	c, err := startChild(s.dir, s.lock, &s.lease)
-	switch {
-	case errors.Is(err, unix.EBUSY): // another daemon's control group has its name: the next supervisor has another number
-		return s.neverStarted(job.NodeFailed, err.Error())
-	case err != nil:
-		return s.neverStarted(job.StartFailed, err.Error())
+	if outcome, err := s.begin(); err != nil {
+		return s.neverStarted(outcome, err.Error())
 	}
-	s.child = c
-	s.note.Init, s.note.InitStarted, s.note.Cgroup = c.init.PID, c.init.Started, string(c.group)
-	if err := c.first(&s.lease); err != nil {
-		s.end()
-		return s.neverStarted(job.StartFailed, err.Error())
-	}
-	s.note.At = s.terms.now()
-	s.watch = newWatch(s.dir, &s.lease, c)
 	if err := s.tell(s.event("start", "")); err != nil {
 		s.log.Warn(err.Error())
 	}
@@ -172,10 +202,55 @@ func (s *subjob) run() error {
 		return s.neverStarted(job.StartFailed, err.Error())
 	}
 	_, _ = fmt.Fprintln(s.say, "begun") // the daemon, if it is there, looks at the note
-	said := s.stay()
+	said := s.accompany()
 	s.watch.waits.Look(s.watch.began, time.Now(), nil) // asking a group takes no time; nothing else may come before the end
+	if s.mayStay(said) {
+		return s.leave(said)
+	}
+	s.part(said)
 	s.end()
 	return s.finish(said)
+}
+
+// begin starts the command, or gives the subjob to the program that waits. An error comes with the outcome of a subjob that was never
+// started; nothing of it is left.
+func (s *subjob) begin() (outcome job.Outcome, err error) {
+	if s.stay != nil {
+		return s.goesOn()
+	}
+	lock := s.lock
+	if s.lease.Home() != "" {
+		if s.stay, err = newStaying(&s.lease, s.note); err != nil {
+			return job.StartFailed, err
+		}
+		lock = s.stay.lock
+	}
+	c, err := startChild(s.dir, lock, &s.lease)
+	if err != nil {
+		if s.stay != nil {
+			s.stay.close()
+		}
+		if errors.Is(err, unix.EBUSY) { // another daemon's control group has its name: the next supervisor has another number
+			return job.NodeFailed, err
+		}
+		return job.StartFailed, err
+	}
+	s.child = c
+	s.note.Init, s.note.InitStarted, s.note.Cgroup = c.init.PID, c.init.Started, string(c.group)
+	if err = c.first(&s.lease); err == nil && s.stay != nil {
+		s.stay.child = c
+		err = s.stay.take(&s.note, s.lease.Token)
+	}
+	if err == nil && c.talk != nil {
+		err = s.give()
+	}
+	if err != nil {
+		s.end()
+		return job.StartFailed, err
+	}
+	s.note.At = s.terms.now()
+	s.watch = newWatch(s.dir, &s.lease, c)
+	return 0, nil
 }
 
 // end kills what is left and returns only when nothing is. While something remains after its patience the mark says so.
@@ -199,12 +274,22 @@ func (s *subjob) end() {
 	s.child.close()
 	if s.lease.Base != "" {
 		// The kernel's own files there are of no use, and closed to everybody. The settlement tries again.
-		_ = foreign.Remove(s.dir.Overlay())
+		_ = foreign.Remove(s.lease.Place(s.dir).Overlay())
+	}
+	if s.stay != nil {
+		s.stay.close()
 	}
 }
 
 // finish judges the ended subjob and writes its result.
 func (s *subjob) finish(said word) error {
+	defer s.saysStoring()()
+	r := s.judge(said)
+	return s.write(&r)
+}
+
+// judge makes the result of a subjob, of what it has left and said. What it has left is made durable.
+func (s *subjob) judge(said word) job.Result {
 	held := s.child.outgrew
 	if held && s.cause == 0 {
 		s.cause, s.forced = job.MemoryKilled, true
@@ -221,7 +306,6 @@ func (s *subjob) finish(said word) error {
 	if s.watch.room.over(&e, s.child.logs.noRoom.Load(), s.child.logs.quota.Load()); e.Fills != "" {
 		s.detail = "" // Conclude says it, from e.Fills
 	}
-	defer s.saysStoring()()
 	r, err := s.dir.Conclude(l, e)
 	if err != nil && r.Outcome != job.LimitKilled { // what may be lost with the power must not count
 		r.Outcome, r.Progress, r.Checkpoint = job.ExitFailed, l.Range.From, false
@@ -240,9 +324,13 @@ func (s *subjob) finish(said word) error {
 	if r.Progress > l.Range.From {
 		r.FirstProgress = s.watch.first
 	}
+	if s.stayed {
+		said.MaxRSS = 0 // it knows of what was before too
+	}
 	r.Peak[trp.Memory] = max(r.Peak[trp.Memory], s.watch.peak(said.MaxRSS, held))
 	r.Detail = detail(&r, r.Detail, s.detail, shim.Tail(s.dir.Stderr(), 20, 4<<10))
-	return s.write(&r)
+	r.Startup, r.Stayed = s.startup(), s.stayed
+	return r
 }
 
 // hearing is how long the word of a host that ends the machine may come after the end of a command that did not do well: hosts tell one

@@ -22,7 +22,9 @@ const patienceOfLooks = 300 * time.Millisecond
 
 // watch looks at what the subjob uses and how far it says it is. Nothing it does takes more than a twentieth of the time.
 type watch struct {
-	dir     shim.Dir
+	dir shim.Dir
+	// place has its work directory and its TMPDIR.
+	place   shim.Dir
 	from    int64
 	limit   quantity.Amount
 	output  int64
@@ -52,8 +54,8 @@ type watch struct {
 // newWatch watches a subjob whose command has started.
 func newWatch(dir shim.Dir, l *shim.Lease, c *child) watch {
 	w := watch{
-		dir: dir, from: l.Range.From, limit: l.Memory, output: l.OutputLimit, tasks: l.Limits.Processes, held: heldByKernel(l),
-		group:   c.group,
+		dir: dir, place: l.Place(dir), from: l.Range.From, limit: l.Memory, output: l.OutputLimit, tasks: l.Limits.Processes,
+		held: heldByKernel(l), group: c.group,
 		scratch: foreign.Usage{Bytes: l.Limits.Scratch, Files: l.Limits.Files},
 		meter:   tree.Meter{Limit: int64(l.Memory), Patience: patienceOfLooks}, size: duty{every: 500 * time.Millisecond},
 		room:  diskWatch{dir: dir, lease: l},
@@ -162,7 +164,7 @@ func (w *watch) written() string {
 		return ""
 	}
 	var scratch foreign.Usage
-	for _, root := range []string{w.dir.Work(), w.dir.Upper(), w.dir.Tmp(), w.dir.ProgressDir()} {
+	for _, root := range []string{w.place.Work(), w.place.Upper(), w.place.Tmp(), w.dir.ProgressDir()} {
 		if scratch.Add(root, w.scratch); scratch.Over(w.scratch) {
 			return fmt.Sprintf("%d bytes in %d files lie in its work directory and TMPDIR, more than the limit of %d bytes or %d files, "+
 				"or folders nested deeper than %d: "+

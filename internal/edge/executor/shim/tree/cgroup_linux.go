@@ -138,6 +138,14 @@ func (g Group) bound(b Bounds) (Group, error) {
 	return g, nil
 }
 
+// Limit gives the group another bound of its memory, in bytes; 0 or less, or where the kernel holds it to none: nothing changes.
+func (g Group) Limit(memory int64) error {
+	if g == "" || memory <= 0 || !g.has("memory.max") {
+		return nil
+	}
+	return g.write("memory.max", strconv.FormatInt(memory, 10))
+}
+
 // MakeProbe makes a group of its own below base to find out with what can be done there. Its name is nobody else's: numbers of processes
 // are those of a pid namespace, and daemons of several may share a base.
 func MakeProbe(base string, b Bounds) (Group, error) {

@@ -41,6 +41,12 @@ type taskUse struct{ used, waited time.Duration }
 // Total is how long it has waited up to the last look.
 func (w *Waits) Total() time.Duration { return w.total }
 
+// Skip begins anew: what was up to now does not count.
+func (w *Waits) Skip(now time.Time, members []Member) {
+	w.Look(now.Add(-time.Nanosecond), now, members)
+	w.total = 0
+}
+
 // Look records what was since the last look, or, at the first, since the tree began.
 func (w *Waits) Look(began, now time.Time, members []Member) {
 	if w.at.IsZero() {
