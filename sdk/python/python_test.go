@@ -23,7 +23,7 @@ func TestPythonSDK(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if !strings.Contains(string(out), "\nOK") || !strings.Contains(string(out), "test_yields_on_sigterm") ||
-		!strings.Contains(string(out), "test_a_whole_negotiation") {
+		!strings.Contains(string(out), "test_a_whole_negotiation") || !strings.Contains(string(out), "test_takes_one_piece_after_another") {
 		t.Fatalf("unittest ran, but not the tests:\n%s", out)
 	}
 }

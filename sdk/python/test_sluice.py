@@ -294,5 +294,109 @@ class Process(SubjobCase):
         self.run_program("1999-01-01T00:00:00Z", lambda p: None)
 
 
+class Pieces(unittest.TestCase):
+    """Programs that stay, as processes of their own: this test is their supervisor."""
+
+    PROGRAM = """
+        import os, subprocess, sys
+        import sluice
+        print("at start")
+        started = 0
+        for piece in sluice.pieces():
+            started += 1
+            print("piece", started)
+            sys.stdout.flush()
+            subprocess.check_call(["sh", "-c", "echo from a child; cat"])
+            with open(piece.output_path("n"), "w") as f:
+                f.write("%d %d %d" % (started, piece.from_, piece.memory_bytes))
+            piece.progress(piece.from_ + 1)
+            if piece.to == 30:
+                piece.yield_()
+            if piece.to == 40:
+                piece.fail("no luck")
+            if piece.to == 50:
+                print("waits", flush=True)
+                while not piece.should_stop():
+                    pass
+                piece.yield_()
+    """
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.dir = folder.name
+        self.program = os.path.join(self.dir, "program.py")
+        with open(self.program, "w") as f:
+            f.write(textwrap.dedent(self.PROGRAM))
+
+    def start(self, env):
+        p = subprocess.Popen([sys.executable, "-B", self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                             env=dict(env, PATH=os.environ["PATH"], PYTHONPATH=HERE))
+        self.addCleanup(p.kill)
+        for f in (p.stdin, p.stdout, p.stderr):
+            self.addCleanup(f.close)
+        return p
+
+    def piece(self, n):
+        out = os.path.join(self.dir, "out-%d" % n)
+        os.mkdir(out)
+        return {"job": "j", "subjob": "1-%d" % n, "from": 10 * n - 10, "to": 10 * n, "deadline": "2999-01-01T00:00:00.000Z",
+                "memoryBytes": 1024, "outputDir": out, "checkpointDir": out, "progressFile": os.path.join(out, "progress.json"),
+                "leaseFile": os.path.join(out, "lease.json"), "noticeFile": os.path.join(out, "notice.json")}
+
+    def give(self, p, piece):
+        p.stdin.write(json.dumps(piece).encode() + b"\n")
+        p.stdin.flush()
+
+    def heard(self, p):
+        return json.loads(p.stdout.readline().decode())
+
+    def test_takes_one_piece_after_another(self):
+        p = self.start({"SLUICE_RESIDENT": "1"})
+        self.assertEqual(p.stdout.readline(), b"at start\n")
+        self.assertEqual(self.heard(p), {"ready": True})
+        for n, want in ((1, {"exit": 0}), (2, {"exit": 0}), (3, {"exit": 85}), (4, {"exit": 1, "error": "no luck"})):
+            piece = self.piece(n)
+            self.give(p, piece)
+            self.assertEqual(self.heard(p), dict(want, subjob=piece["subjob"]))
+            with open(os.path.join(piece["outputDir"], "n")) as f:
+                self.assertEqual(f.read(), "%d %d 1024" % (n, 10 * n - 10))
+            with open(piece["progressFile"]) as f:
+                self.assertEqual(json.load(f)["progress"], 10 * n - 9)
+        p.stdin.close()
+        self.assertEqual(p.stdout.read(), b"")
+        self.assertEqual(p.stderr.read().decode().splitlines(), [w for n in range(1, 5) for w in ("piece %d" % n, "from a child")])
+        self.assertEqual(p.wait(60), 0)
+
+    def test_stops_a_piece_on_sigterm(self):
+        p = self.start({"SLUICE_RESIDENT": "1"})
+        p.stdout.readline()
+        self.heard(p)
+        self.give(p, self.piece(5))
+        for line in p.stderr:
+            if line == b"waits\n":
+                break
+        p.send_signal(signal.SIGTERM)
+        self.assertEqual(self.heard(p), {"subjob": "1-5", "exit": 85})
+        p.stdin.close()
+        self.assertEqual(p.wait(60), 0)
+
+    def test_ends_on_sigterm_between_pieces(self):
+        p = self.start({"SLUICE_RESIDENT": "1"})
+        p.stdout.readline()
+        self.heard(p)
+        p.send_signal(signal.SIGTERM)
+        self.assertEqual(p.wait(60), 0)
+
+    def test_has_the_one_piece_of_an_ordinary_subjob(self):
+        for n, code in ((1, 0), (3, 85), (4, 1)):
+            piece = self.piece(n)
+            p = self.start({name: str(piece[key]) for key, name in sluice._NAMES.items() if key in piece})
+            out, err = p.communicate(timeout=60)
+            self.assertEqual(p.returncode, code)
+            self.assertEqual(out.decode().splitlines()[:3], ["at start", "piece 1", "from a child"])
+            self.assertEqual(err.decode(), "no luck\n" if n == 4 else "")
+
+
 if __name__ == "__main__":
     unittest.main()
