@@ -141,6 +141,7 @@ func (d *Claimer) sendAsk(a *Ask, reservation uint64, out *protocol.Out) {
 	of := out.Askings.Keep(protocol.Asking{Ask: a.id, Placement: protocol.Placement{
 		Slice: first, Also: also, Start: a.Start, End: a.End, Demand: a.Demand, Peak: a.Peak,
 	}})
+	of.Plan.Residence, of.Plan.Resident = a.Plan.Residence, a.Plan.Resident
 	if a.holds != nil {
 		of.Plan.Member, of.Plan.Members = a.holds.Next(), len(a.holds.Members())
 	}
