@@ -65,7 +65,7 @@ func chosenMetrics(names []string) ([]measure.Info, error) {
 		return measure.Table(), nil
 	}
 	all := slices.Concat(measure.Table(), measure.NegotiationTable(), measure.FlowTable(), measure.SurvivalTable(), measure.VisitsTable(),
-		measure.LentTable())
+		measure.LentTable(), measure.StartsTable())
 	for _, n := range names {
 		if metric, group := measure.Group(n); group != "" && slices.Contains(measure.GroupTable(), metric) {
 			all = append(all, measure.About(n))

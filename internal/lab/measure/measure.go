@@ -43,8 +43,11 @@ type Piece struct {
 	Work, Useful, Overhead time.Duration
 	// Peak use of one slice, Demand that was planned with, Excess whether the peak passed the slice's capacity.
 	Peak, Demand quantity.Amount
-	Excess       bool
-	Outcome      job.Outcome
+	// Startup is the part of Overhead in which its program started, or tried to. Stayed: it went on in one that was there.
+	Startup time.Duration
+	Stayed  bool
+	Excess  bool
+	Outcome job.Outcome
 }
 
 // Observer hears what happens, in order of time. Job values are only valid during the call.

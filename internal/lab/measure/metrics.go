@@ -124,7 +124,7 @@ func Table() []Info { return append([]Info(nil), infoTable...) }
 func About(name string) Info {
 	metric, group := Group(name)
 	for _, table := range [][]Info{infoTable, negotiationTable, leftoverTable, deadlineTable, flowTable, survivalTable, visitsTable,
-		lentTable} {
+		lentTable, startsTable} {
 		for _, i := range table {
 			switch i.Name {
 			case name:

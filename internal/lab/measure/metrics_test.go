@@ -23,7 +23,8 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 	}
 	documented := strings.Join(rows, "\n")
 	all := slices.Concat(measure.Table(), measure.NegotiationTable(), measure.LeftoverTable(), measure.FlowTable(), measure.SurvivalTable(),
-		measure.VisitsTable(), measure.LentTable(), []measure.Info{measure.About(measure.MissedDeadlines)})
+		measure.VisitsTable(), measure.LentTable(), measure.StartsTable(),
+		[]measure.Info{measure.About(measure.MissedDeadlines)})
 	for _, i := range all {
 		if !strings.Contains(documented, "`"+i.Name+"`") {
 			t.Errorf("docs/metrics.md has no row for %s", i.Name)

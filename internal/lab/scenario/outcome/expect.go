@@ -15,6 +15,7 @@ import (
 //
 //	invariants hold
 //	METRIC OP METRIC|NUMBER     sja.waitMean < easy.waitMean, utilization >= 0.8, waitP95 <= 10m, finished == 20
+//	METRIC OP SHARE of METRIC   sja.startTime <= 50% of sja:cold.startTime
 //	JOB EVENT RELATION MOMENT   train ends before 10m, big starts after small ends, big starts at 5m
 //	JOB pieces OP NUMBER        train pieces == 3
 //	JOB finishes|fails          train finishes
@@ -31,7 +32,7 @@ type Expectation struct {
 // test is one of compare, order, pieces, state and sound.
 type test interface{ isTest() }
 
-// side of a comparison: a number, or a metric of a mechanism ("" for the first).
+// side of a comparison: a number, or a metric of a mechanism ("" for the first), or number times that where it isn't 0.
 type side struct {
 	mechanism, metric string
 	number            float64
@@ -106,6 +107,9 @@ func (k Known) test(text string) (test, error) {
 	if len(words) == 3 && operator(words[1]) {
 		return k.comparison(words)
 	}
+	if len(words) == 5 && operator(words[1]) && words[3] == "of" {
+		return k.shareOf(words)
+	}
 	if len(words) >= 2 && !strings.Contains(words[0], ".") {
 		return k.jobLineTest(words)
 	}
@@ -126,6 +130,24 @@ func (k Known) comparison(words []string) (test, error) {
 		return nil, fmt.Errorf("%q begins with a number; put the metric first", strings.Join(words, " "))
 	}
 	return compare{left, words[1], right}, nil
+}
+
+// shareOf reads a comparison with a share of a metric.
+func (k Known) shareOf(words []string) (test, error) {
+	share, err := k.parseSide(words[2])
+	if err != nil {
+		return nil, err
+	}
+	t, err := k.comparison([]string{words[0], words[1], words[4]})
+	if err != nil {
+		return nil, err
+	}
+	c := t.(compare)
+	if share.metric != "" || share.number <= 0 || c.right.metric == "" {
+		return nil, fmt.Errorf("%q: want a share of a metric, such as 50%% of waitMean", strings.Join(words[2:], " "))
+	}
+	c.right.number = share.number
+	return c, nil
 }
 
 // parseSide reads a number, a share in percent, a length of time (seconds), a metric, or MECHANISM.METRIC.
@@ -213,7 +235,7 @@ func (k Known) metricNames() []string {
 	var out []string
 	for _, m := range slices.Concat(measure.Table(), measure.NegotiationTable(), measure.LeftoverTable(), measure.FlowTable(),
 		measure.SurvivalTable(),
-		measure.VisitsTable(), measure.LentTable()) {
+		measure.VisitsTable(), measure.LentTable(), measure.StartsTable()) {
 		out = append(out, m.Name)
 	}
 	for _, group := range k.Groups {

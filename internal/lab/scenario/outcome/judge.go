@@ -1,6 +1,7 @@
 package outcome
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -107,13 +108,14 @@ func (c compare) seen(a, b float64) string {
 
 // of is the side's value in one result.
 func (s side) of(r *Result) float64 {
+	times := cmp.Or(s.number, 1)
 	switch s.metric {
 	case "":
 		return s.number
 	case Finished:
-		return float64(r.Finished)
+		return times * float64(r.Finished)
 	}
-	return r.Metrics.Get(s.metric)
+	return times * r.Metrics.Get(s.metric)
 }
 
 // mean is the side's mean over the seeds of its mechanism.

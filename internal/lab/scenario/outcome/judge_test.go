@@ -51,6 +51,8 @@ func TestJudge(t *testing.T) {
 	for line, want := range map[string]string{
 		"utilization >= 80%": "ok", "utilization > 0.8": "sja, seed 1: it is 0.8", "waitMean <= 2m": "ok", "waitMean < 1h30m": "ok",
 		"sja.waitMean < easy.waitMean": "ok", "easy.utilization >= sja.utilization": "0.5 against 0.85", "fcfs.waitMean > 0": "open",
+		"sja.waitMean < 90% of easy.waitMean": "ok", "sja.waitMean < 89% of easy.waitMean": "90 against 89.445",
+		"finished >= 2 of finished": "2 against 4", "waitMean <= 1 of waitMean": "ok", "sja.waitMean <= 10 of fcfs.waitMean": "open",
 		"waitMean < easy.waitMean": "ok", "finished == 2": "ok", "finished != 2": "it is 2",
 		"a ends before 6m": "ok", "a ends before 5m": "a ends at 5m0s, against at 5m0s", "a ends at 5m": "ok",
 		"b starts after a starts": "ok", "b starts at a ends": "ok",
