@@ -9,7 +9,8 @@ import (
 
 // WorkKeys are the keys of a job file's spec that Work reads.
 func WorkKeys() []string {
-	return []string{"queue", "priority", "items", "steps", "rigid", "memory", "memoryRisk|theta", "startup", "speeds", "template"}
+	return []string{"queue", "priority", "items", "steps", "rigid", "memory", "memoryRisk|theta", "startup", "speeds", "template",
+		"resident"}
 }
 
 // Work reads what a job file says of the work itself, and nothing of how it is started: the keys of WorkKeys, which o must

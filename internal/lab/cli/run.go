@@ -31,7 +31,8 @@ func (a *app) simRunCmd() *cobra.Command {
 is measured: docs/metrics.md defines each figure. What the scenario expects is checked.
 
 sja is the gate, the zone and the nodes of the daemon; sja:throughput and so on run them
-under that policy. jasda is the same with jobs that bid and a market that clears. Every
+under that policy. jasda is the same with jobs that bid and a market that clears. In a scenario with jobs
+that are resident sja:cold and jasda:cold play them as if they were not. Every
 other mechanism is a planner that runs each job as one block; in a scenario with a host it
 is a filler of the gaps that the host leaves, such as requeue or checkpoint:10m; and in one
 of lean nodes, such as laminar-1k, a way to place short tasks, such as sparrow.
@@ -120,7 +121,7 @@ func (a *app) simResults(results []outcome.Result) error {
 	case "wide":
 		return everyMetric(a.Out, results)
 	}
-	if err := overview(a.Out, results); err != nil || len(results) != 1 {
+	if err := errors.Join(overview(a.Out, results), started(a.Out, results)); err != nil || len(results) != 1 {
 		return err
 	}
 	return reclaimed(a.Out, results[0].Reclaims)

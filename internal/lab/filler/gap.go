@@ -90,7 +90,7 @@ func worth(j *workload.Job, n int64) time.Duration {
 // before is what passes before a run's first unit.
 func (f *filling) before() time.Duration {
 	if f.kept > 0 {
-		return f.job.Startup + f.job.Restore
+		return f.job.Start() + f.job.Restore
 	}
-	return f.job.Startup
+	return f.job.Start()
 }

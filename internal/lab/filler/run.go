@@ -233,13 +233,13 @@ func (p *play) fill(s *slice) bool {
 func (p *play) start(f *filling, s *slice, known quantity.Instant) {
 	r := &stint{job: &f.job, begin: p.now, before: f.before(), from: f.kept, attempt: f.attempt, stop: quantity.Never}
 	if s.worker {
-		r.before -= f.job.Startup
+		r.before -= f.job.Start()
 	}
 	s.worker = p.Discipline.Workers
 	r.perUnit = max(1, time.Duration(quantity.MulDiv(int64(f.job.Work), 1000, max(1, p.speed(f, s))*f.job.Units)))
 	switch d := p.Discipline; {
 	case d.Every == 0 && d.Notices:
-		r.every = f.job.Saves // its program's own
+		r.every = f.job.Process.Saves // its program's own
 	case d.Every > 0:
 		r.every = max(1, int64((d.Every+r.perUnit-1)/r.perUnit))
 		r.every = (r.every + f.job.Grid - 1) / f.job.Grid * f.job.Grid

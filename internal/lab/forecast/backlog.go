@@ -162,7 +162,7 @@ func (b *Backlog) protos() ([]scenario.Job, error) {
 				j.Name)
 		}
 		if b.Saves > 0 && j.Job.Kind == job.Steps {
-			j.Job.Saves = max(1, j.Job.Units*int64(b.Saves)/int64(j.Job.Work))
+			j.Job.Process.Saves = max(1, j.Job.Units*int64(b.Saves)/int64(j.Job.Work))
 		}
 		j.Job.Parallelism = 1
 	}

@@ -32,7 +32,7 @@ func TestDocumentationIsRead(t *testing.T) {
 			"reservations slices at start for every truncate queues use policy rigid preempt horizon minWindow memoryRisk minRuntime "+
 			"overheadMax grace continue restore checkpoint name count due true kill cut skew keep drift node zones zone delay jitter "+
 			"loss duplication warmup until limit seeds expect host planner notice walltimes timeMin pools "+
-			"atMost lengths idle step start gaps ahead blind pass grace refuse silent from to")) {
+			"atMost lengths idle step start gaps ahead blind pass grace refuse silent from to stays startup resident template")) {
 		if !regexp.MustCompile(`\b` + key + `\b`).Match(text) {
 			t.Errorf("key %s is not described", key)
 		}

@@ -12,7 +12,7 @@ func (s *Scenario) host(v strict.Value) {
 	if !v.Given() {
 		return
 	}
-	o := v.Object("planner", "notice", "walltimes", "timeMin", "synthetic", "compose")
+	o := v.Object("planner", "notice", "walltimes", "timeMin", "gaps", "stays", "synthetic", "compose")
 	h := &Host{
 		Planner: o.Get("planner").Text("a planner such as easy", "easy"),
 		Notice:  o.Get("notice").Duration(0, time.Hour, 30*time.Second),
@@ -22,6 +22,13 @@ func (s *Scenario) host(v strict.Value) {
 	h.Streams = s.streams(o)
 	for i := range h.Streams {
 		h.Streams[i].Options.Atomizable = 0
+	}
+	if gaps, stays := o.Get("gaps"), o.Get("stays"); gaps.Given() || stays.Given() {
+		if !gaps.Given() || !stays.Given() || len(h.Streams) > 0 {
+			v.Wrong("says gaps or stays; want both of them, such as gaps: {uniform: [3m, 20m]} and stays: {fixed: 5m}, and no other work")
+			return
+		}
+		h.Gaps, h.Stays = durations(gaps), durations(stays)
 	}
 	if w := s.Window; w.Until == quantity.Never || w.Limit == quantity.Never {
 		v.Wrong("needs a window with until and limit: the backlog of its fillers is never empty")

@@ -88,8 +88,8 @@ func TestParse(t *testing.T) {
 		t.Errorf("order %s", got)
 	}
 	train, block, sweep := &s.Workload.Jobs[2], &s.Workload.Jobs[1], &s.Workload.Jobs[0]
-	if train.Job.Kind != job.Steps || train.Job.Declared != 10*time.Minute || train.Job.Saves != 120 || train.Job.Work != 12*time.Minute ||
-		train.Job.Theta != 20_000 ||
+	if train.Job.Kind != job.Steps || train.Job.Declared != 10*time.Minute || train.Job.Process.Saves != 120 ||
+		train.Job.Work != 12*time.Minute || train.Job.Theta != 20_000 ||
 		train.Job.Deadline != quantity.Instant(2*time.Hour+10*time.Second) || len(train.Job.Memory.Phases) != 1 ||
 		train.Job.Memory.Phases[0].Mean != 9*GiB {
 		t.Errorf("train %+v", train)

@@ -60,6 +60,7 @@ func (s *Scenario) jobLine(e strict.Value, names map[string]bool) {
 		Declared: spec.Walltime, Restore: spec.Restore, Checkpoint: spec.Checkpoint, Startup: spec.Startup, Speeds: spec.Speeds,
 		Profile: spec.Profile, Theta: spec.Theta, Template: spec.Template, Patience: spec.Patience,
 	}
+	j.Process.Resident = spec.Resident
 	if spec.Kind != job.Rigid {
 		j.Declared = time.Duration(quantity.MulDiv(spec.Total, int64(spec.PerUnit), 1))
 	}
@@ -68,11 +69,16 @@ func (s *Scenario) jobLine(e strict.Value, names map[string]bool) {
 			a.Wrong("nobody bids for a rigid job: it is planned; leave it out")
 		}
 	}
-	truth := o.Get("true").Object("time", "memory", "saves")
+	truth := o.Get("true").Object("time", "memory", "saves", "startup")
 	j.Work = truth.Get("time").Duration(time.Millisecond, MaxSpan, j.Declared)
+	if startup := truth.Get("startup"); startup.Given() {
+		if j.Process.StartupError = startup.Duration(0, time.Hour, 0) - j.Startup; spec.Kind == job.Rigid {
+			startup.Wrong("a rigid job's time is counted from the start of its process; leave it out")
+		}
+	}
 	if saves := truth.Get("saves"); saves.Given() {
-		j.Saves = saves.Integer(1, 1<<40, 1)
-		if spec.Kind != job.Steps || j.Saves%max(1, j.Grid) != 0 {
+		j.Process.Saves = saves.Integer(1, 1<<40, 1)
+		if spec.Kind != job.Steps || j.Process.Saves%max(1, j.Grid) != 0 {
 			saves.Wrong("is after how many steps a checkpoint is left; want a multiple of every (%d), of steps, or leave it out",
 				max(1, j.Grid))
 		}

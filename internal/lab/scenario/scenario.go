@@ -193,6 +193,12 @@ type Window struct {
 	Warmup, Until, Limit quantity.Instant
 }
 
+// Stays reports whether programs of any jobs stay between subjobs.
+func (w *Workload) Stays() bool {
+	return slices.ContainsFunc(w.Jobs, func(j Job) bool { return j.Job.Process.Resident }) ||
+		slices.ContainsFunc(w.Streams, func(t Stream) bool { return t.Options.Resident })
+}
+
 // GiB is the unit that memory is shown in.
 const GiB = quantity.Amount(1 << 30)
 
@@ -252,6 +258,8 @@ type Host struct {
 	Walltimes bool
 	// Least is the shortest walltime that time-min and deadline ask for.
 	Least time.Duration
+	// Gaps and Stays are drawn in turn for each slice, where it has no work of its own in Streams; nil elsewhere.
+	Gaps, Stays synthetic.Duration
 	// Streams are its work, which is never cut. It lies on the slices that no reservation names; those are held by the calendar.
 	Streams []Stream
 	// Log is what it did, where that is known already: stays by slice of the cluster. nil: its planner places Streams. It is only read.

@@ -32,6 +32,7 @@ func (s *Scenario) streams(o strict.Object) (out []Stream) {
 func streamKeys(generated bool) []string {
 	keys := []string{
 		"arrivals", "queue", "agent", "jobs", "load", "cap", "multi", "atomizable", "grain", "restore", "checkpoint", "saves", "startup",
+		"templates", "resident",
 		"memoryRisk|theta", "noise", "timeError", "memoryError", "deadlines",
 	}
 	if generated {
@@ -63,6 +64,8 @@ func (s *Scenario) stream(e strict.Value, generated bool) Stream {
 	c.Checkpoint = o.Get("checkpoint").Duration(0, time.Hour, 15*time.Second)
 	c.Saves = o.Get("saves").Duration(0, MaxSpan, 0)
 	c.Startup = o.Get("startup").Duration(0, time.Hour, config.DefaultStartup)
+	c.Templates = int(o.Get("templates").Integer(1, 1000, 0))
+	c.Resident = o.Get("resident").Boolean(false)
 	c.Theta = o.Get("memoryRisk").Fraction(1_000_000, 1, 500_000, 0)
 	c.Noise = o.Get("noise").Fraction(1000, 1, 500, 20)
 	c.TimeError, c.MemoryError = errorOf(o.Get("timeError"), s.Model.TimeError), errorOf(o.Get("memoryError"), s.Model.MemoryError)

@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/lab/sim/skew"
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
@@ -14,6 +15,8 @@ import (
 type Behaviour struct {
 	// Restore passes before the first unit, PerUnit is the true time of one unit, Checkpoint passes after the last.
 	Restore, PerUnit, Checkpoint time.Duration
+	// Startup is the part of Restore in which its program starts. Who goes on in a program that is there does not pay it.
+	Startup time.Duration
 	// Saves is after how many units it leaves a checkpoint on its way, as the spec says what that takes; 0: never.
 	Saves int64
 	// Peak is the use it reports.
@@ -27,6 +30,14 @@ type Behaviour struct {
 	// fits before its lease's end, and a rigid one is killed at its walltime; what a checkpoint takes is what the spec says.
 	// Otherwise both go on until they are killed.
 	Yields bool
+}
+
+// warm is the same in a program that has started.
+func (b Behaviour) warm() Behaviour {
+	b.Restore -= b.Startup
+	b.FailAfter -= b.Startup
+	b.Startup = 0
+	return b
 }
 
 // Model decides how the subjob of a Start goes. It must be the same each time for one token.
@@ -53,7 +64,7 @@ func Planned(m *protocol.Message) Behaviour {
 type course struct {
 	does  Behaviour
 	start protocol.Message
-	clock *clock
+	clock *skew.Clock
 	rng   job.Range
 	begin quantity.Instant
 	shown quantity.Instant // begin by its node's clock
@@ -61,6 +72,8 @@ type course struct {
 	// end is the lease's by its node's clock, promised the latest end that it was sent. cut: it was moved ahead of that.
 	end, promised quantity.Instant
 	cut           bool
+	// stayed: it goes on in a program that was there.
+	stayed bool
 	// how it ends if nothing else happens, and the unit up to which it is complete then if it yields.
 	how   job.Outcome
 	yield int64
@@ -140,7 +153,7 @@ func (r *course) last() time.Duration {
 
 // plan is when the run ends if nothing else happens, not before now; it notes how.
 func (r *course) plan(now quantity.Instant) quantity.Instant {
-	at, kill := r.reaches(r.rng.To).Add(r.last()), r.clock.when(r.end)
+	at, kill := r.reaches(r.rng.To).Add(r.last()), r.clock.When(r.end)
 	r.how = job.Done
 	spec := r.work().Spec
 	rigid := spec != nil && spec.Kind == job.Rigid
@@ -198,8 +211,11 @@ func (r *course) yields(now, kill quantity.Instant) quantity.Instant {
 // outcome is the result of a run that ends at an instant. What counts of one that is cut short: all up to the checkpoint of
 // one that yields, whole units of items on the grid, of a chain what checkpoints on its way have saved, nothing of a rigid job.
 func (r *course) outcome(how job.Outcome, at quantity.Instant) *job.Result {
-	res := &job.Result{Outcome: how, Progress: r.rng.To, Start: r.shown, End: r.clock.shows(at), Peak: r.does.Peak}
+	res := &job.Result{Outcome: how, Progress: r.rng.To, Start: r.shown, End: r.clock.Shows(at), Peak: r.does.Peak, Stayed: r.stayed}
 	spec := r.work().Spec
+	if spec != nil && spec.Resident && at.Sub(r.begin) >= r.does.Startup { // else it never said that it was ready
+		res.Startup = r.does.Startup
+	}
 	chain := spec != nil && spec.Kind == job.Steps
 	switch how {
 	case job.Done:
@@ -217,7 +233,7 @@ func (r *course) outcome(how job.Outcome, at quantity.Instant) *job.Result {
 		res.Checkpoint = chain && res.Progress > r.rng.From
 	}
 	if first := r.reaches(r.rng.From + 1); first <= at {
-		res.FirstProgress = r.clock.shows(first)
+		res.FirstProgress = r.clock.Shows(first)
 	}
 	return res
 }
@@ -247,8 +263,11 @@ func (r *course) entered(j *workload.Job, at quantity.Instant) int64 {
 	return min(to, from+quantity.MulDiv(ran+1, j.Units, int64(r.does.PerUnit)*r.work().Spec.Total))
 }
 
-// later notes that nothing was done for this long.
-func (r *course) later(d time.Duration) {
+// later notes that nothing was done for this long from an instant on.
+func (r *course) later(from quantity.Instant, d time.Duration) {
+	if from.Sub(r.begin) < r.does.Startup {
+		r.does.Startup += d
+	}
 	r.does.Restore += d
 	r.does.FailAfter += d
 }

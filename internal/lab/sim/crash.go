@@ -9,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/sim/skew"
 )
 
 // faults carries out what goes wrong.
@@ -75,7 +76,7 @@ func (f *faults) begin() {
 	for p := f.node; p < f.berth(); p++ {
 		draw := prng.New(f.o.Seed, forClock, f.parties[p].key)
 		off := time.Duration((2*draw.Float64() - 1) * float64(o.Offset))
-		f.parties[p].clock = clock{since: f.now, offset: off, ppm: int64((2*draw.Float64() - 1) * float64(o.Drift))}
+		f.parties[p].clock = skew.New(f.now, off, int64((2*draw.Float64()-1)*float64(o.Drift)))
 	}
 }
 
@@ -124,6 +125,7 @@ func (f *faults) strike(i int32) {
 		for p := range f.node {
 			f.takeDown(p, x.For)
 		}
+		f.machine.shake(x.party, true)
 		f.takeDown(x.party, x.For)
 	case Partition:
 		p.cut[inbound]++
@@ -175,7 +177,7 @@ func (f *faults) takeDown(p int, d time.Duration) {
 	}
 	x.up = max(f.now.Add(d), x.up)
 	x.down = true
-	f.wakes.set(p, quantity.Never)
+	f.wakes.Set(p, quantity.Never)
 }
 
 // boot starts a party's daemon again from its facts, unless another fault keeps it down.
@@ -199,9 +201,9 @@ func (f *faults) boot(p int) {
 // setClock sets a node's clock. What was to happen by it is looked at again.
 func (f *faults) setClock(p int, offset time.Duration, drift int64) {
 	x := &f.parties[p]
-	x.clock.set(f.now, offset, drift)
+	x.clock.Set(f.now, offset, drift)
 	if !x.down {
-		f.wakes.set(p, f.now) // the tick asks for the next one
+		f.wakes.Set(p, f.now) // the tick asks for the next one
 	}
 	f.machine.rearm(p)
 }

@@ -8,6 +8,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/lab/agenda"
+	"sluice.dev/sluice/internal/lab/sim/skew"
 )
 
 // ground is what all parts of a simulation stand on: the parties, the time, what is to happen, and messages under way. Invariant: queue
@@ -18,7 +19,7 @@ type ground struct {
 	node    int
 	gates   protocol.Gates
 	index   map[protocol.Address]int
-	wakes   wakes
+	wakes   agenda.Wakes
 
 	now     quantity.Instant
 	events  agenda.Heap[event]
@@ -52,7 +53,7 @@ func (q *line) next() (i int32) {
 type party struct {
 	actor.Party
 	key   uint64 // names it in random draws
-	clock clock
+	clock skew.Clock
 	trouble
 }
 
@@ -90,6 +91,7 @@ const (
 	visits
 	lends
 	turns
+	parts
 )
 
 // none is the slot of jobs that are not the source's.
@@ -123,7 +125,7 @@ func (s *ground) arrive(i int32) {
 func (s *ground) berth() int { return s.node + len(s.o.Nodes) }
 
 // local is the time by a party's own clock.
-func (s *ground) local(p int) quantity.Instant { return s.parties[p].clock.shows(s.now) }
+func (s *ground) local(p int) quantity.Instant { return s.parties[p].clock.Shows(s.now) }
 
 func (s *ground) enqueue(m *protocol.Message) { s.queue.put(s.mail.post(m)) }
 

@@ -146,7 +146,7 @@ func (g *guests) number(x *visitor) int {
 func (g *guests) occupy(x *visitor) {
 	end := quantity.Never
 	if x.until != quantity.Never {
-		end = g.parties[x.party].clock.shows(x.until)
+		end = g.parties[x.party].clock.Shows(x.until)
 	}
 	for _, id := range x.has {
 		hold := protocol.Reservation{Kind: protocol.ForForeign, End: end, Source: "guest " + x.Name}
@@ -185,7 +185,7 @@ func (g *guests) again(party int) {
 func (g *guests) wish(x *visitor) reclaim.Wish {
 	return reclaim.Wish{
 		ID: reclaim.ID(x.Name), Who: "guest " + x.Name, Equiv: reclaim.Equiv{Owner: cmp.Or(x.Owner, x.Name), Shape: x.Profile},
-		Since: g.parties[x.party].clock.shows(x.At),
+		Since: g.parties[x.party].clock.Shows(x.At),
 		Asks:  []reclaim.Ask{{Resource: x.Profile, N: int64(x.Slices)}},
 	}
 }
@@ -235,7 +235,7 @@ func (g *guests) inventory(party int) reclaim.Machine {
 		}
 		end := x.until
 		if end != quantity.Never {
-			end = g.parties[party].clock.shows(end)
+			end = g.parties[party].clock.Shows(end)
 		}
 		for _, id := range x.has {
 			others[id] = end

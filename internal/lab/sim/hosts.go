@@ -35,6 +35,15 @@ type hostState struct {
 	// scanned: something was moved to swap at the last look.
 	pressure int64
 	scanned  bool
+	// waiting is what programs have that stay there between subjobs.
+	waiting quantity.Amount
+}
+
+// waits notes what a program has that begins to wait, or that a waiting one is over.
+func (h *hosts) waits(p int, by quantity.Amount) {
+	if h.HostMemory != nil {
+		h.of[p].waiting += by
+	}
 }
 
 // again plans the next look at a host, after beatsOff beats at the latest.
@@ -72,8 +81,9 @@ func (h *hosts) wants(r *run) quantity.Amount {
 // has is what a run has in the memory.
 func (h *hosts) has(r *run) quantity.Amount { return max(0, h.wants(r)-r.memory.parked-r.memory.held) }
 
-// unowned is memory that is no process's, and can't be dropped.
+// unowned is memory that is no subjob's, and can't be dropped: killers do not look at programs that wait, which their node ends.
 func (s *hostState) unowned() (size quantity.Amount) {
+	size = s.waiting
 	for i := range s.cache {
 		if s.cache[i].Shape != PageCache {
 			size += s.cache[i].size()

@@ -9,6 +9,8 @@ import (
 	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/lab/sim/resident"
 )
 
 // machine plays the executors of all nodes: it runs each Start for its true duration, at most to the lease's end.
@@ -21,6 +23,8 @@ type machine struct {
 	places map[job.SliceID]place
 	memory memory
 	guests visited
+	// programs that stay between subjobs.
+	programs resident.Programs
 	// berths are the places of pilots, first the number of the first slice in each.
 	berths []Node
 	first  []int32
@@ -79,7 +83,7 @@ func (m *machine) vacate(p int, list []protocol.Slice) {
 	m.on[p] = nil
 	delete(m.index, m.parties[p].Address)
 	m.parties[p] = party{trouble: trouble{down: true, up: quantity.Never}}
-	m.wakes.set(p, quantity.Never)
+	m.wakes.Set(p, quantity.Never)
 }
 
 // do carries out an effect of a node.
@@ -96,7 +100,7 @@ func (m *machine) do(in *protocol.Message) {
 			r = m.begin(in, in.Body.(*protocol.Work))
 		}
 		if r.result != nil {
-			m.answer(r, protocol.Message{Kind: protocol.Exited, Body: r.conclusion(r.result)})
+			m.exited(r)
 		} else {
 			m.answer(r, protocol.Message{Kind: protocol.Started, Body: r.beginning(r.shown)})
 		}
@@ -114,6 +118,13 @@ func (m *machine) do(in *protocol.Message) {
 	case protocol.Suspend, protocol.Resume:
 		if standing {
 			m.memory.still(r, in.Kind == protocol.Suspend)
+		}
+	case protocol.Dismiss:
+		there, first := m.programs.Dismiss(in.Body.(*protocol.Holding).Slice, in.Token)
+		if first {
+			m.events.Put(m.now.Add(resident.Parting), event{kind: parts, index: m.mail.post(in)})
+		} else if !there {
+			m.say(in.From, protocol.Message{Kind: protocol.Dismissed, Token: in.Token})
 		}
 	case protocol.Settle:
 		if r != nil {
@@ -144,6 +155,15 @@ func (m *machine) begin(in *protocol.Message, w *protocol.Work) *run {
 			start: *in, clock: &m.parties[party].clock, rng: w.Range, begin: m.now, shown: m.local(party), end: w.End, promised: w.End,
 		},
 	}
+	m.runs[in.Token] = r
+	r.at = len(m.on[party])
+	m.on[party] = append(m.on[party], r)
+	var ok bool
+	if r.program, r.stayed, ok = m.programs.Enter(in, r.shown); !ok {
+		r.news.slot = none
+		r.result = &job.Result{Outcome: job.NodeFailed, ExitCode: -1, Progress: w.Range.From, End: r.shown, Detail: resident.Gone}
+		return r
+	}
 	m.teller.enrol(r)
 	switch {
 	case m.o.Model != nil:
@@ -153,9 +173,9 @@ func (m *machine) begin(in *protocol.Message, w *protocol.Work) *run {
 	default:
 		r.does = Planned(in)
 	}
-	m.runs[in.Token] = r
-	r.at = len(m.on[party])
-	m.on[party] = append(m.on[party], r)
+	if r.stayed {
+		r.does = r.does.warm()
+	}
 	m.memory.began(r)
 	m.arm(r)
 	m.guests.changed(party)
@@ -179,7 +199,7 @@ func (m *machine) arm(r *run) {
 	if r.memory.since == 0 {
 		at = r.plan(m.now)
 	} else { // its lease's time goes on
-		at, r.how = max(m.now, r.clock.when(r.end)), job.DeadlineKilled
+		at, r.how = max(m.now, r.clock.When(r.end)), job.DeadlineKilled
 	}
 	m.events.Put(at, event{kind: ends, run: r, version: r.version})
 }
@@ -214,6 +234,7 @@ func (m *machine) due(r *run, version int32) {
 
 // stop ends a run on its node's word: a program that can yields within its grace.
 func (m *machine) stop(r *run) {
+	r.closing = true
 	if !r.does.Yields || r.work().Spec == nil || !r.work().Spec.Divisible() {
 		m.over(r, job.Stopped)
 		return
@@ -244,9 +265,35 @@ func (m *machine) gone(r *run, res *job.Result) {
 	r.result = res
 	m.memory.gone(r, res)
 	m.teller.measured(r)
-	m.answer(r, protocol.Message{Kind: protocol.Exited, Body: r.conclusion(res)})
+	if r.program != nil && !r.closing && !r.cut && (res.Outcome == job.Done || res.Outcome == job.Yielded) {
+		m.programs.Stay(r.program, r.party, r.work().Slice, r.start.Token, res.Peak[trp.Memory])
+	}
+	m.exited(r)
 	m.teller.leave(r)
 	m.guests.changed(r.party)
+}
+
+// exited tells a run's end, and whether its program stays now.
+func (m *machine) exited(r *run) {
+	c := r.conclusion(r.result)
+	c.Resident = m.programs.After(c.Slice, r.start.Token)
+	m.answer(r, protocol.Message{Kind: protocol.Exited, Body: c})
+}
+
+// part is that the program which a message has dismissed is gone.
+func (m *machine) part(index int32) {
+	in := m.mail.messages[index]
+	m.mail.drop(index)
+	if m.programs.Part(in.Body.(*protocol.Holding).Slice, in.Token) {
+		m.say(in.From, protocol.Message{Kind: protocol.Dismissed, Token: in.Token})
+	}
+}
+
+// intruded is that a node hears what others do on a slice: a program that stays there does not outlive it.
+func (m *machine) intruded(party int, in *protocol.Intrusion) {
+	if t, gone := m.programs.Evict(m.local(party), in); gone {
+		m.say(m.parties[party].Address, protocol.Message{Kind: protocol.Dismissed, Token: t})
+	}
 }
 
 func (m *machine) answer(r *run, a protocol.Message) {
@@ -265,6 +312,10 @@ func (m *machine) say(node protocol.Address, a protocol.Message) {
 
 // shake is a node that crashes: what runs there is lost, unless supervisors keep it. What it wrote down stays.
 func (m *machine) shake(party int, keep bool) {
+	m.programs.Abandon(party)
+	for _, r := range m.on[party] {
+		r.closing = true
+	}
 	if keep {
 		return
 	}

@@ -9,45 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"sluice.dev/sluice/internal/core/actor"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/lab/sim/skew"
 	"sluice.dev/sluice/internal/lab/workload"
 )
-
-// TestClock: whatever is done to a clock, it never goes back, and when finds the first instant at which it shows a time.
-func TestClock(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		var c clock
-		now, last := quantity.Instant(1000*time.Second), quantity.Instant(0)
-		for range rapid.IntRange(1, 20).Draw(rt, "steps") {
-			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(rt, "pass")))
-			if rapid.Bool().Draw(rt, "set") {
-				c.set(now, time.Duration(rapid.Int64Range(-int64(time.Minute), int64(time.Minute)).Draw(rt, "offset")),
-					rapid.Int64Range(-maxDrift, maxDrift).Draw(rt, "drift"))
-			}
-			shown := c.shows(now)
-			if shown < last {
-				rt.Fatalf("it showed %d, then %d", last, shown)
-			}
-			last = shown
-			want := shown.Add(time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(rt, "ahead")))
-			when := c.when(want)
-			if when < now || c.shows(when) < want || when > now && c.shows(when-1) >= want {
-				rt.Fatalf("%+v: it shows %d from %d on, not %d", c, c.shows(when), when, want)
-			}
-		}
-	})
-	right := clock{}
-	if right.shows(5) != 5 || right.when(7) != 7 || right.when(quantity.Never) != quantity.Never {
-		t.Error("a clock that was never set is wrong")
-	}
-}
 
 // link sends so many messages from the node to the zone and says when which of them arrived.
 func link(t *testing.T, n int, o Options) (at []quantity.Instant, asks []uint64) {
@@ -179,7 +149,7 @@ func TestCourse(t *testing.T) {
 			s := spec
 			r := &course{
 				does:  Behaviour{PerUnit: 200 * time.Millisecond, Yields: true},
-				start: protocol.Message{Body: &protocol.Work{Spec: &s}}, clock: &clock{},
+				start: protocol.Message{Body: &protocol.Work{Spec: &s}}, clock: &skew.Clock{},
 				rng: job.Range{From: 100, To: 200}, end: 28 * sec,
 			}
 			if c.change != nil {
@@ -218,17 +188,20 @@ func TestTruth(t *testing.T) {
 		want Behaviour
 	}{
 		{"at its own speed", truth(&j, 0, start(0, 0), []place{at("half", 20)}), Behaviour{Yields: true, Restore: 2 * time.Second,
-			PerUnit: 2 * time.Second}},
+			Startup: 2 * time.Second, PerUnit: 2 * time.Second}},
 		{"at the slice's, restored", truth(&j, 0, start(10, 1), []place{at("other", 20)}), Behaviour{Yields: true, Restore: 7 * time.Second,
-			PerUnit: 4 * time.Second}},
+			Startup: 2 * time.Second, PerUnit: 4 * time.Second}},
 		{"it outgrows the slice with unit 40", truth(&j, 0, start(10, 0), []place{at("half", 14)}), Behaviour{
-			Yields: true, Restore: 2 * time.Second, PerUnit: 2 * time.Second, Fails: job.MemoryKilled, FailAfter: 62 * time.Second,
+			Yields: true, Restore: 2 * time.Second, Startup: 2 * time.Second,
+			PerUnit: 2 * time.Second, Fails: job.MemoryKilled, FailAfter: 62 * time.Second,
 		}},
 		{"in the middle of a phase", truth(&j, 0, start(60, 0), []place{at("half", 14)}), Behaviour{
-			Yields: true, Restore: 2 * time.Second, PerUnit: 2 * time.Second, Fails: job.MemoryKilled, FailAfter: 2 * time.Second,
+			Yields: true, Restore: 2 * time.Second, Startup: 2 * time.Second,
+			PerUnit: 2 * time.Second, Fails: job.MemoryKilled, FailAfter: 2 * time.Second,
 		}},
 		{"a gang goes as its slowest and smallest slice", truth(&j, 0, start(0, 0), []place{at("half", 20), at("other", 14)}), Behaviour{
-			Yields: true, Restore: 2 * time.Second, PerUnit: 4 * time.Second, Fails: job.MemoryKilled, FailAfter: 162 * time.Second,
+			Yields: true, Restore: 2 * time.Second, Startup: 2 * time.Second,
+			PerUnit: 4 * time.Second, Fails: job.MemoryKilled, FailAfter: 162 * time.Second,
 		}},
 	} {
 		if c.got != c.want {

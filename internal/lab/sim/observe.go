@@ -217,6 +217,7 @@ func (s *teller) piece(r *run) measure.Piece {
 		p.Units = r.rng
 	}
 	held := p.End.Sub(p.Start)
+	p.Startup, p.Stayed = min(r.does.Startup, held), r.stayed
 	if n := r.news.committed.Len(); n > 0 {
 		p.Work = j.job.Worth(r.news.committed.To, j.spec.Total) - j.job.Worth(r.news.committed.From, j.spec.Total)
 		p.Useful = min(held, time.Duration(n)*r.does.PerUnit)

@@ -7,6 +7,7 @@ import (
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/trp"
+	"sluice.dev/sluice/internal/lab/sim/resident"
 )
 
 // run is one subjob until it is settled.
@@ -21,6 +22,9 @@ type run struct {
 	killed    *job.Result // it was killed and is not gone yet
 	abandoned bool        // its machine is gone for good
 	news      notice
+	// program that it runs in; nil: one of its own, which ends with it. closing: it was told to end, or nobody is there to give it more.
+	program *resident.Program
+	closing bool
 }
 
 // place is where a slice is.
@@ -59,7 +63,7 @@ func (r *run) thaw(now quantity.Instant) {
 	if r.memory.since == 0 {
 		return
 	}
-	r.later(now.Sub(r.memory.since))
+	r.later(r.memory.since, now.Sub(r.memory.since))
 	r.memory.since = 0
 }
 

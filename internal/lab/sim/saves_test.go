@@ -9,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
+	"sluice.dev/sluice/internal/lab/sim/skew"
 	"sluice.dev/sluice/internal/lab/workload"
 )
 
@@ -20,7 +21,7 @@ func TestCheckpointsOnTheWay(t *testing.T) {
 		total := rapid.Int64Range(1, 30).Draw(t, "units")
 		spec := &job.Spec{Kind: job.Steps, Total: total, Grid: 1,
 			Checkpoint: time.Duration(rapid.IntRange(0, 15).Draw(t, "checkpoint")) * time.Second}
-		r := &course{begin: 7 * s, clock: &clock{}, does: Behaviour{
+		r := &course{begin: 7 * s, clock: &skew.Clock{}, does: Behaviour{
 			Restore: time.Duration(rapid.IntRange(0, 9).Draw(t, "before")) * time.Second,
 			PerUnit: time.Duration(rapid.IntRange(1, 12).Draw(t, "unit")) * time.Second, Saves: rapid.Int64Range(0, 5).Draw(t, "saves"),
 			Yields: true,

@@ -11,6 +11,7 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/core/supply"
 	"sluice.dev/sluice/internal/lab/measure"
+	"sluice.dev/sluice/internal/lab/sim/resident"
 )
 
 // Sim is one simulation. It is not safe for concurrent use.
@@ -66,7 +67,7 @@ func New(o Options) (*Sim, error) {
 	}
 	for range places {
 		s.parties = append(s.parties, party{trouble: trouble{down: true, up: quantity.Never}})
-		s.wakes.add()
+		s.wakes.Add()
 	}
 	s.machine.number(places)
 	s.faults.begin()
@@ -93,6 +94,7 @@ func (s *Sim) assemble() {
 	s.teller = teller{ground: at, jobs: &s.arrivals, runs: runs, gangs: map[job.Token][]protocol.Member{}}
 	s.machine = machine{
 		ground: at, jobs: &s.arrivals, teller: &s.teller, runs: runs, places: map[job.SliceID]place{}, memory: &s.hosts, guests: &s.guests,
+		programs: resident.New(s.hosts.waits),
 	}
 	s.hosts = hosts{ground: at, jobs: &s.arrivals, machine: &s.machine, HostMemory: s.o.Memory}
 	s.guests = guests{ground: at, machine: &s.machine, House: s.o.Guests, asked: map[int]bool{}}
@@ -133,7 +135,7 @@ func (s *Sim) boarded(p int) {
 func (s *Sim) add(at protocol.Address, a protocol.Actor) {
 	s.index[at] = len(s.parties)
 	s.parties = append(s.parties, party{Party: actor.Party{Address: at, Actor: a}, key: uint64(at.Role)<<56 ^ prng.Name(at.ID)})
-	s.wakes.add()
+	s.wakes.Add()
 }
 
 func (s *Sim) recover(p int) {
@@ -220,7 +222,7 @@ func (s *Sim) run(ctx context.Context, until quantity.Instant, toTheLast bool) e
 		if toTheLast && s.over() {
 			return nil
 		}
-		next := min(s.events.Next(), s.wakes.next())
+		next := min(s.events.Next(), s.wakes.Next())
 		if next == quantity.Never && until == quantity.Never {
 			return nil // the time stays that of the last event, so that jobs which still wait have waited until then and not for ever
 		}
@@ -243,6 +245,8 @@ func (s *Sim) happen(e event) error {
 		s.arrive(e.index)
 	case ends:
 		s.machine.due(e.run, e.version)
+	case parts:
+		s.machine.part(e.index)
 	case submits:
 		return s.arrivals.submit()
 	case strikes:
@@ -276,7 +280,7 @@ func (s *Sim) round() bool {
 		s.step(p, s.mail.messages[i])
 		s.mail.drop(i)
 	}
-	for _, p := range s.wakes.due(s.now) {
+	for _, p := range s.wakes.Due(s.now) {
 		s.step(p, actor.Tick(s.parties[p].Address))
 		n++
 	}
@@ -288,6 +292,9 @@ func (s *Sim) step(p int, m protocol.Message) {
 	from := [2]int{len(s.out.Facts), len(s.out.Effects)}
 	if s.o.Archive != nil {
 		m = s.recalled(p, m)
+	}
+	if m.Kind == protocol.Foreign {
+		s.machine.intruded(p, m.Body.(*protocol.Intrusion))
 	}
 	s.parties[p].Actor.Step(s.local(p), m, &s.out)
 	s.steps++
@@ -338,7 +345,7 @@ func (s *Sim) dispatch() {
 		case protocol.Provider:
 			s.pilots.ordered(m.Body.(*supply.Order))
 		case protocol.Timer:
-			s.wakes.set(from, min(s.wakes.at[from], max(s.now, s.parties[from].clock.when(m.Body.(*protocol.Moment).At))))
+			s.wakes.Set(from, min(s.wakes.At(from), max(s.now, s.parties[from].clock.When(m.Body.(*protocol.Moment).At))))
 		case protocol.Person:
 			s.arrivals.answered(m)
 			if s.o.Reply != nil {

@@ -104,7 +104,7 @@ func (h *hosts) tally(host *hostState, runs []*run) {
 		running, all = true, min(all, r.memory.wait)
 		if d := r.memory.waits(h.Beat); d > 0 {
 			h.tallied.Stalled += d * time.Duration(len(r.places))
-			r.later(d)
+			r.later(h.now.Add(-d), d)
 			h.machine.arm(r)
 		}
 	}

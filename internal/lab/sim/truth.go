@@ -20,14 +20,14 @@ func truth(j *workload.Job, attempt int64, m *protocol.Message, on []place) Beha
 		}
 		capacity = min(capacity, on[i].slice.Capacity[trp.Memory])
 	}
-	b := Behaviour{Yields: true, Restore: j.Before(!m.Body.(*protocol.Work).Plan.Resume.Zero())}
-	b.PerUnit, b.Saves = j.PerUnit(m.Body.(*protocol.Work).Spec.Total, speed), j.Saves
+	b := Behaviour{Yields: true, Restore: j.Before(!m.Body.(*protocol.Work).Plan.Resume.Zero()), Startup: j.Before(false)}
+	b.PerUnit, b.Saves = j.PerUnit(m.Body.(*protocol.Work).Spec.Total, speed), j.Process.Saves
 	from, to := j.Span(m.Body.(*protocol.Work).Range.From, m.Body.(*protocol.Work).Spec.Total)
 	if _, reached := j.Memory.Run(from, to, attempt, capacity); reached < to {
 		b.Fails, b.FailAfter = job.MemoryKilled, b.Restore+
 			time.Duration(quantity.MulDiv(reached-from, int64(b.PerUnit)*m.Body.(*protocol.Work).Spec.Total, j.Units))
-		if j.Saves > 0 { // all that lie before the phase are left, also one where it begins
-			b.FailAfter += time.Duration((reached-from)/j.Saves) * m.Body.(*protocol.Work).Spec.Checkpoint
+		if j.Process.Saves > 0 { // all that lie before the phase are left, also one where it begins
+			b.FailAfter += time.Duration((reached-from)/j.Process.Saves) * m.Body.(*protocol.Work).Spec.Checkpoint
 		}
 	}
 	return b

@@ -34,6 +34,8 @@ type Specs struct {
 	TauMin time.Duration
 	// Grace is the time between SIGTERM and SIGKILL, part of every lease.
 	Grace time.Duration
+	// Cold: no program stays between subjobs.
+	Cold bool
 	// Agents bid for external jobs. Otherwise these answer for themselves like all others, as in mechanisms that do not negotiate.
 	Agents bool
 
@@ -80,7 +82,9 @@ func (c *Specs) Spec(j *Job, name job.ID) (*job.Spec, error) {
 	if j.Declared > 0 {
 		s.PerUnit = max(1, time.Duration(quantity.MulDiv(int64(j.Declared), 1, j.Units))) // 0 is none
 	}
-	s.Restore, s.Checkpoint, s.Startup, s.Continue = j.Restore, j.Checkpoint, j.Startup, c.Continue
+	s.Restore, s.Checkpoint, s.Startup = j.Restore, j.Checkpoint, j.Startup
+	s.Resident = j.Process.Resident && !c.Cold
+	s.Continue = c.Continue && !s.Resident // as a job file has it
 	if s.TauMin = c.TauMin; s.TauMin == 0 {
 		s.TauMin = job.TauMin(s.Restore, s.Checkpoint, s.OverheadMax)
 	}
@@ -160,8 +164,9 @@ func (j *Job) check() error {
 	want(!j.External || j.Kind != job.Rigid, "an agent of a rigid job; want none")
 	want(j.Restore >= 0 && j.Checkpoint >= 0 && j.Startup >= 0, "restore %s, checkpoint %s, startup %s; want none below 0", j.Restore,
 		j.Checkpoint, j.Startup)
-	want(j.Saves == 0 || j.Saves > 0 && j.Kind == job.Steps && j.Saves%max(1, j.Grid) == 0,
-		"a checkpoint after every %d units; want a multiple of the grid, of steps", j.Saves)
+	want(!j.Process.Resident || j.Kind != job.Rigid, "a program that stays, of a rigid job; want none: it has one subjob")
+	want(j.Process.Saves == 0 || j.Process.Saves > 0 && j.Kind == job.Steps && j.Process.Saves%max(1, j.Grid) == 0,
+		"a checkpoint after every %d units; want a multiple of the grid, of steps", j.Process.Saves)
 	n := len(j.Memory.Phases)
 	want(n > 0 && rising(j.Memory.Phases, j.Units), "%d phases of true memory; want ends that rise to the %d units", n, j.Units)
 	if len(list) == 0 {

@@ -33,9 +33,7 @@ type Job struct {
 	Work, Declared time.Duration
 	// Restore and Checkpoint are r and k; Startup is what each process takes before its first unit.
 	Restore, Checkpoint, Startup time.Duration
-	// Saves is after how many units of steps its program leaves a checkpoint on its way, which then counts however the run ends and
-	// takes Checkpoint each; 0: only at the end of a run. A multiple of Grid. Nobody is told.
-	Saves int64
+	Process                      Process
 	// Speeds on each kind of slice, as declared and true; a profile not listed runs at the slice's own speed.
 	Speeds []job.SpeedOn
 
@@ -56,11 +54,25 @@ type Job struct {
 	Template string
 }
 
+// Process is how a job's program is made.
+type Process struct {
+	// Saves is after how many units of steps it leaves a checkpoint on its way, which then counts however the run ends and takes
+	// Checkpoint each; 0: only at the end of a run. A multiple of Grid. Nobody is told.
+	Saves int64
+	// StartupError is how much longer its start truly takes than Startup, which is what its owner says.
+	StartupError time.Duration
+	// Resident: it stays between subjobs, and goes on with the next of the same job or template.
+	Resident bool
+}
+
+// Start is what the start of a process truly takes.
+func (j *Job) Start() time.Duration { return max(0, j.Startup+j.Process.StartupError) }
+
 // Before is what passes before the first unit of a run, which resumes from a checkpoint or not. A rigid job's run time is counted from the
 // start of its process.
 func (j *Job) Before(resumes bool) (d time.Duration) {
 	if j.Kind != job.Rigid {
-		d = j.Startup
+		d = j.Start()
 	}
 	if resumes {
 		d += j.Restore

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/core/prng"
 	"sluice.dev/sluice/internal/lab/cluster"
 	"sluice.dev/sluice/internal/lab/hostwork"
 	"sluice.dev/sluice/internal/lab/planner"
@@ -29,6 +30,10 @@ func hostLog(ctx context.Context, s *scenario.Scenario, l *layout, seed uint64, 
 		for j := range s.Nodes[i].Slices {
 			if hours := hours(s, s.Nodes[i].Slices[j].ID); hours != nil {
 				log[number] = hostwork.Calendar(hours, s.Window.Limit)
+			} else if s.Host.Gaps != nil {
+				draw := prng.New(seed, hostApart, uint64(number))
+				log[number] = hostwork.Drawn(&draw, hostwork.Turns{Gap: s.Host.Gaps, Stay: s.Host.Stays, Notice: s.Host.Notice,
+					Untold: !s.Host.Walltimes, Until: s.Window.Limit})
 			} else {
 				n.Devices = append(n.Devices, l.machines.Nodes[i].Devices[j])
 				site.Slices = append(site.Slices, number)

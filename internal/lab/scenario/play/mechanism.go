@@ -38,6 +38,8 @@ type Mechanism struct {
 	Swarm *swarm.Kind
 	// Survivor is who acts where a host's memory runs out: airlock, or what others have; empty for whom the scenario names.
 	Survivor string
+	// Cold: no program stays between subjobs.
+	Cold bool
 	// Host places the work of the scenario's host; nil where there is none.
 	Host *planner.Kind
 }
@@ -51,6 +53,9 @@ const (
 	// Laminar: each job's ticket searches for a place among zones and nodes. On lean nodes the mechanism of that name plays the same.
 	Laminar = "laminar"
 )
+
+// Cold behind the name of one that is ours, as in sja:cold, plays it with programs that end with their subjobs.
+const Cold = ":cold"
 
 // All stands for every mechanism there is.
 const All = "all"
@@ -72,6 +77,7 @@ func (t Table) Names() []string {
 		for _, p := range t.Policies {
 			names = append(names, ours+":"+p.Name())
 		}
+		names = append(names, ours+Cold)
 	}
 	for i := range t.Planners {
 		names = append(names, t.Planners[i].Name)
@@ -164,6 +170,9 @@ func (t Table) find(s *scenario.Scenario, name string) (Mechanism, error) {
 	if slices.Contains(scenario.Survivors(), name) {
 		return t.surviving(s, name)
 	}
+	if warm, is := strings.CutSuffix(name, Cold); is {
+		return t.cold(s, name, warm)
+	}
 	base, wanted, own := strings.Cut(name, ":")
 	if base != SJA && base != JASDA {
 		for i := range t.Swarm {
@@ -222,6 +231,21 @@ func (t Table) laminar(s *scenario.Scenario) (Mechanism, error) {
 	terms := auction.Config{}.Under(p)
 	return Mechanism{Name: Laminar, Summary: "tickets search for places, zone by zone", Policy: p, Rigid: rigid, Flow: &s.Settings.Flow,
 		Market: &terms}, nil
+}
+
+// cold is a mechanism under which no program stays.
+func (t Table) cold(s *scenario.Scenario, name, warm string) (Mechanism, error) {
+	m, err := t.find(s, warm)
+	switch {
+	case err != nil:
+		return m, err
+	case m.Policy == nil || m.Flow != nil || m.Survivor != "" || m.Cold:
+		return m, fmt.Errorf("mechanism %s: programs stay under %s and %s alone; leave %s out", name, SJA, JASDA, Cold)
+	case !s.Workload.Stays():
+		return m, fmt.Errorf("mechanism %s: no job of scenario %s is resident, so that it is the same as %s", name, s.Name, warm)
+	}
+	m.Name, m.Summary, m.Cold = name, m.Summary+"; each subjob starts a program of its own", true
+	return m, nil
 }
 
 // surviving is sja, with name acting on hosts that run out of memory.

@@ -64,6 +64,11 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 		leftover = newLeftover(s, w)
 		observers = append(observers, leftover)
 	}
+	var starts *measure.Starts
+	if s.Workload.Stays() && m.Policy != nil {
+		starts = measure.NewStarts(window, s.Slices(), w.host.Gaps(window.From, window.To))
+		observers = append(observers, starts)
+	}
 	if r.Observe != nil {
 		if own := r.Observe(m.Name, r.Seeds[seed]); own != nil {
 			observers = append(observers, own)
@@ -105,6 +110,9 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	}
 	if leftover != nil {
 		leftover.Set(&out.Metrics)
+	}
+	if starts != nil {
+		starts.Set(&out.Metrics)
 	}
 	if m.Market != nil {
 		market.Set(&out.Metrics, collector.Messages())

@@ -42,7 +42,7 @@ func playProtocol(ctx context.Context, on stage) (quantity.Instant, bool, error)
 	negotiates := on.mechanism.Market != nil && actors.search == nil
 	specs := workload.Specs{
 		Agents: negotiates, Continue: s.Settings.Continue, OverheadMax: s.Settings.OverheadMax, TauMin: s.Settings.TauMin,
-		Grace: s.Settings.Grace,
+		Grace: s.Settings.Grace, Cold: on.mechanism.Cold,
 	}
 	o := sim.Options{
 		Start: quantity.Instant(epoch - time.Second), Gates: gates,

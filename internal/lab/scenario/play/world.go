@@ -199,4 +199,4 @@ func newLeftover(s *scenario.Scenario, w *world) *measure.Leftover {
 }
 
 // cost is the least that one of the fillers spends on starting, restoring and leaving a checkpoint.
-func cost(j *workload.Job) time.Duration { return j.Startup + j.Restore + j.Checkpoint }
+func cost(j *workload.Job) time.Duration { return j.Start() + j.Restore + j.Checkpoint }

@@ -72,6 +72,10 @@ type Options struct {
 	// (GenTD26, half and 90% of them within): a base model 22.7 and 42.0 s, a LoRA 4.4 and 6.1 s, a whole pipeline 8.5 and
 	// 26.8 s; the published example of SJA has r = 20 s and k = 15 s.
 	Restore, Checkpoint, Startup time.Duration
+	// Templates is how many templates the jobs are of, each with one of them; 0: none.
+	Templates int
+	// Resident: the programs of those that may be cut stay between subjobs.
+	Resident bool
 	// Saves is how much work lies between two checkpoints that the programs of jobs in steps leave on their way; 0: none.
 	Saves time.Duration
 	// Theta in parts per million [job.DefaultTheta].
@@ -113,6 +117,12 @@ func Assumptions(in Inputs, o Options) []string {
 			"every share of atomizable jobs.",
 		"Jobs whose peak fits no slice are left out.",
 	)
+	if o.Templates > 0 {
+		list = append(list, fmt.Sprintf("Each job is of one of %d templates, drawn evenly, whatever else it is.", o.Templates))
+	}
+	if o.Resident {
+		list = append(list, "The programs of jobs that may be cut stay between subjobs, and start alike for all of them.")
+	}
 	if o.Cap > 0 {
 		list = append(list, "Durations over "+o.Cap.String()+" are cut down to it.")
 	}

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -63,8 +64,14 @@ func (c *composer) job(a *workload.Arrival, copy uint64, j *workload.Job) {
 	}
 
 	if j.Kind == job.Steps && c.o.Saves > 0 {
-		j.Saves = max(1, (int64(c.o.Saves)+int64(c.o.Grain)-1)/int64(c.o.Grain))
+		j.Process.Saves = max(1, (int64(c.o.Saves)+int64(c.o.Grain)-1)/int64(c.o.Grain))
 	}
+
+	if c.o.Templates > 0 {
+		s = draw("template")
+		j.Template = fmt.Sprintf("t%d", 1+s.IntN(c.o.Templates))
+	}
+	j.Process.Resident = c.o.Resident && j.Kind == job.Steps
 
 	s = draw("burst")
 	noise := float64(c.o.Noise) / 1000
