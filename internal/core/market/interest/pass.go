@@ -25,27 +25,46 @@ type pass struct {
 	// missed are by class the rounds that nobody could use, not counted yet; latest orders classes by the latest of them.
 	missed []missed
 	latest []int
+	// behind are the slices that are visited last, since a program stays there that nobody goes on in, and would end.
+	behind []*window.Slice
 }
 
-// offerTurn offers the windows of the slices in turn that have a speed, the smallest first.
+// offerTurn offers the windows of the slices in turn that have a speed, the smallest first; but where a program stays that a job can go on in
+// before all others, and where nobody can behind them.
 func (x *Interest) offerTurn(now quantity.Instant, speed int64, news bool, out *protocol.Out) {
 	p := pass{x: x, now: now, speed: speed, news: news, missed: x.missed[:0], latest: x.latest[:0]}
 	for range x.board.Classes() {
 		p.missed = append(p.missed, missed{latest: -1})
 	}
 	p.want()
+	if x.board.Staying() > 0 {
+		p.reunite(out)
+	}
 	for i := p.next(0); i >= 0; i = p.next(i + 1) {
 		p.skip(i)
-		p.visit(i, out)
-		if x.index.Stale() {
-			p.count()
-			x.index.Refresh(now)
-			p.want()
+		if s := x.board.Slices()[i]; p.spares(s) {
+			p.behind = append(p.behind, s)
+			continue
 		}
+		p.visit(i, out)
+		p.refresh()
 	}
 	p.skip(len(x.board.Slices()))
 	p.count()
+	for _, s := range p.behind {
+		p.visit(s.At(), out)
+		p.refresh()
+	}
 	x.missed, x.latest = p.missed[:0], p.latest[:0]
+}
+
+// refresh minds the jobs that a visit has changed.
+func (p *pass) refresh() {
+	if p.x.index.Stale() {
+		p.count()
+		p.x.index.Refresh(p.now)
+		p.want()
+	}
 }
 
 // covers says whether the pass is for slices of a class.

@@ -33,6 +33,8 @@ type Board struct {
 	spare   []Window
 	// windows counts those that were announced.
 	windows uint64
+	// staying counts the slices on which a program stays.
+	staying int
 }
 
 // NewBoard is an empty one. minWindow is the shortest gap that is offered at all.
@@ -52,6 +54,9 @@ func (b *Board) Open() int { return b.open.Len() }
 
 // NextOpen is the place of the first slice from one on with a window that has begun; -1 if there is none.
 func (b *Board) NextOpen(from int) int { return b.open.Next(from) }
+
+// Staying is on how many slices a program stays between subjobs.
+func (b *Board) Staying() int { return b.staying }
 
 // Wake is when the next window opens.
 func (b *Board) Wake() quantity.Instant { return b.opens.Next() }
@@ -87,6 +92,7 @@ const (
 // then name, so that small windows are offered first and small pieces go to small slices. More is the increase of its time's worth, for
 // each millisecond.
 func (b *Board) Place(s *Slice, c *Class) (placed Placed, more int64) {
+	b.stay(s, s.Resident() != nil)
 	joins := s.class == nil
 	if !joins {
 		b.unsorted = b.unsorted || s.class.Capacity[trp.Memory] != c.Capacity[trp.Memory]
@@ -117,6 +123,7 @@ func (b *Board) Place(s *Slice, c *Class) (placed Placed, more int64) {
 // finds it without windows. Its class stays, with what is known of that. less is the decrease of its time's worth, for each millisecond.
 func (b *Board) Remove(s *Slice) (less int64) {
 	less = -b.unclass(s)
+	b.stay(s, false)
 	b.slices = slices.Delete(b.slices, s.at, s.at+1)
 	for at := s.at; at < len(b.slices); at++ {
 		b.slices[at].at = at
@@ -131,6 +138,18 @@ func (b *Board) Remove(s *Slice) (less int64) {
 	b.closes.Set(&s.slots.closes, s, quantity.Never)
 	*s = Slice{Supply: s.Supply, class: s.class, at: nowhere}
 	return less
+}
+
+// stay notes whether a program stays on a slice.
+func (b *Board) stay(s *Slice, stays bool) {
+	if stays != s.stays {
+		s.stays = stays
+		if stays {
+			b.staying++
+		} else {
+			b.staying--
+		}
+	}
 }
 
 // nowhere is the place of a slice that was removed.

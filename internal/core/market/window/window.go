@@ -185,6 +185,8 @@ type Slice struct {
 	dirty  bool
 	// stands: a window of it has begun. early: since it was last cleared a subjob on it ended before its time.
 	stands, early bool
+	// stays: a program stays on it, as its owner said when it was placed last.
+	stays bool
 	// rounds that it has had in the latest instant in which it had one.
 	instant quantity.Instant
 	rounds  int
