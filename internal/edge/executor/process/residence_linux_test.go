@@ -99,6 +99,27 @@ func TestWhatAResidentLeavesIsStored(t *testing.T) {
 	}
 }
 
+// TestAProgramDamagesItsHome, as one may that runs as the daemon's own user: it is ended all the same.
+func TestAProgramDamagesItsHome(t *testing.T) {
+	both(t, func(t *testing.T, change func(*process.Options)) {
+		for _, damage := range []string{`mkdir $at/shim.json`, `echo x >$at/shim.json`, `true`, `rm -rf $at/*`} {
+			for _, killed := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s, %v", damage, killed), func(t *testing.T) {
+					b := newBench(t, change)
+					m := resident(1, `(setsid sleep 1000 &); at=${TMPDIR%/*}; rm -rf $at/shim.json; `+damage+`; answer`, "")
+					b.works(m)
+					if note := b.noteOf(m); killed {
+						b.killed(tree.Process{PID: note.PID, Started: note.Started})
+					} else {
+						b.dismiss(m)
+					}
+					b.dismissed(m)
+				})
+			}
+		}
+	})
+}
+
 // TestResidentsUnprivileged: a daemon that is not root has other means.
 func TestResidentsUnprivileged(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -158,7 +158,7 @@ func (res *resident) stayed(r *run, waits *pool.Resident) {
 		case <-taken:
 		case <-res.e.done:
 		case <-waits.Gone:
-			res.over()
+			res.over(waits.Well)
 		}
 	})
 }
@@ -193,9 +193,10 @@ func (r *run) holds() quantity.Amount {
 	return cmp.Or(used, r.onGPU)
 }
 
-// over returns when nothing is left of a program that waits no more, or the executor is closed. Its node is told, if it knew of it.
-func (res *resident) over() {
-	if !res.vacated(func(why string) {
+// over returns when nothing is left of a program that waits no more, or the executor is closed. Its node is told, if it knew of it. well:
+// its supervisor has said that nothing is.
+func (res *resident) over(well bool) {
+	if !well && !res.vacated(func(why string) {
 		res.e.o.Logger.Error("a program that stayed can't be ended; its slice is not used until it is gone", "home", string(res.home),
 			"why", why)
 	}) {
@@ -262,24 +263,14 @@ func vacate(a *aftermath.Aftermath, kill bool) (why string, over bool) {
 	if noted == nil && note.BootID != shim.BootID() {
 		return "", true
 	}
-	lock, err := a.Dir.TryLock()
-	switch {
-	case shim.Held(err):
-		if s := (tree.Process{PID: note.PID, Started: note.Started}); kill && noted == nil && s.Alive() {
-			_ = s.Signal(syscall.SIGKILL)
-		}
-		return err.Error(), false
-	case err != nil: // there is no home any more
+	err := a.EndHome()
+	if err == nil {
 		return "", true
 	}
-	defer func() { _ = lock.Close() }()
-	if noted != nil { // nothing was started
-		return "", true
+	if s := (tree.Process{PID: note.PID, Started: note.Started}); shim.Held(err) && kill && noted == nil && s.Alive() {
+		_ = s.Signal(syscall.SIGKILL)
 	}
-	if err = a.EndRest(note); err != nil {
-		return err.Error(), false
-	}
-	return "", true
+	return err.Error(), false
 }
 
 // furnish makes the home of a program for the first of its subjobs.

@@ -213,7 +213,7 @@ func TestWhatAProgramSays(t *testing.T) {
 		failing := resident(10+i, c.each, "")
 		b.do(failing)
 		if i == 0 {
-			b.dismissed(m) // another program is on its slice
+			b.dismissedOnly(m) // another program is on its slice
 		}
 		b.next(protocol.Started)
 		got := b.concluded(failing, job.ExitFailed)

@@ -151,6 +151,7 @@ func (r *run) prepare(witness journal.Position, goesOn bool) error {
 		return err
 	}
 	build := r.room.Dir()
+	r.base, r.copied = "", foreign.Usage{}
 	switch res := r.resident; {
 	case goesOn:
 		r.base, r.copied = res.lease.Base, res.lease.Copied

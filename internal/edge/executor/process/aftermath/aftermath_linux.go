@@ -133,28 +133,32 @@ func (a *Aftermath) vacate() error {
 	if _, err := a.Dir.ReadResult(); err == nil && !a.Latest {
 		return nil
 	}
-	lock, err := home.TryLock()
-	if err != nil && !shim.Held(err) {
-		return nil //nolint:nilerr // it is gone with its program, or nothing was ever started there
+	if note, err := home.ReadNote(); err == nil && !a.Latest && note.Subjob != a.Token.String() {
+		return nil // it went on to another subjob, which is ended by itself
 	}
-	note, noteErr := home.ReadNote()
-	if lock != nil {
-		defer func() { _ = lock.Close() }()
-	}
-	switch {
-	case noteErr == nil && !a.Latest && note.Subjob != a.Token.String(): // it went on to another subjob, which is ended by itself
-		return nil
-	case err != nil:
-		return err
-	case noteErr != nil:
-		return nil //nolint:nilerr // nothing was started there
-	}
-	program := Aftermath{Node: a.Node, Dir: home, Token: a.Lease.Stay.First, Lease: a.Lease, locked: true}
-	err = program.EndRest(note)
+	program := Aftermath{Node: a.Node, Dir: home, Token: a.Lease.Stay.First, Lease: a.Lease}
+	err := program.EndHome()
 	if a.hit == 0 {
 		a.hit, a.hitWords = program.hit, program.hitWords
 	}
 	return err
+}
+
+// EndHome ends what is left of a program that stays, whose home Dir is. An error that is shim.Held means that its supervisor lives, or its
+// init.
+func (a *Aftermath) EndHome() error {
+	lock, err := a.Dir.TryLock()
+	switch {
+	case err == nil:
+		a.locked = true
+		defer func() {
+			a.locked = false
+			_ = lock.Close()
+		}()
+	case !Damaged(err): // a damaged home, or none, has no lock; what lives has its mark
+		return err
+	}
+	return a.EndRest(a.Noted())
 }
 
 // lasting makes sure that an existing result survives a power cut. Its supervisor has synced it, unless it died just then; the names of

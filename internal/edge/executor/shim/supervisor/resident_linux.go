@@ -193,7 +193,7 @@ func (s *subjob) give() error {
 // answered is what the init said of a program that stays, w, or that the program has answered: what it said before it ended counts.
 func (s *subjob) answered(w word) word {
 	if w.Kind != 0 {
-		s.child.talk.catchUp()
+		s.child.talk.catchUp(tick)
 	} else if s.child.ears[earNews].Revents == 0 {
 		return w
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -44,9 +45,9 @@ type talk struct {
 	// line is what there is of a line on stdout, cut: its begin was too long and is written.
 	line []byte
 	cut  bool
-	// subjob is the one that it has, empty if none; answer what it says of it.
+	// subjob is the one that it has, empty if none; answer what it says of it, which may be read without mu: a log may wait for the disk.
 	subjob string
-	answer *answer
+	answer atomic.Pointer[answer]
 	// ready is when it has first said that its start is over; zero: it has not.
 	ready time.Time
 }
@@ -188,16 +189,14 @@ func (t *talk) said(line []byte) bool {
 			a.text = a.text[:min(len(a.text)-1, longestError)]
 		}
 	}
-	if t.answer == nil {
-		t.answer = &a
-	}
+	t.answer.CompareAndSwap(nil, &a)
 	_, _ = unix.Write(t.news, []byte{1, 0, 0, 0, 0, 0, 0, 0})
 	return true
 }
 
 // put writes to a log. What follows the answer on stdout is not of the same subjob any more. t.mu is held.
 func (t *talk) put(which int, p []byte) {
-	if s := t.sink; s != nil && (which == 1 || t.answer == nil) {
+	if s := t.sink; s != nil && (which == 1 || t.answer.Load() == nil) {
 		s.dropped[which] += spend(&s.files[which], p, &s.logs.budget)
 		return
 	}
@@ -213,7 +212,8 @@ func (t *talk) begin(l *logs, subjob string) {
 	for i := range t.sink.files {
 		t.sink.files[i] = logFile{path: l.paths[i], flags: os.O_TRUNC, mode: 0o600, noRoom: &l.noRoom, quota: &l.quota}
 	}
-	t.subjob, t.answer = subjob, nil
+	t.subjob = subjob
+	t.answer.Store(nil)
 	for i := range t.kept {
 		if len(t.kept[i]) > 0 {
 			t.put(i, t.kept[i])
@@ -241,17 +241,20 @@ func (t *talk) tell(line []byte) error {
 func (t *talk) heard() (w word, text string) {
 	var n [8]byte
 	_, _ = unix.Read(t.news, n[:])
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.answer == nil {
+	a := t.answer.Load()
+	if a == nil {
 		return w, ""
 	}
-	return word{Kind: answered, Code: t.answer.code}, t.answer.text
+	return word{Kind: answered, Code: a.code}, a.text
 }
 
-// catchUp hears what the program has said until now.
-func (t *talk) catchUp() {
-	t.mu.Lock()
+// catchUp hears what the program has said until now, unless a log waits for the disk for longer than patience.
+func (t *talk) catchUp(patience time.Duration) {
+	for until := time.Now().Add(patience); !t.mu.TryLock(); time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			return
+		}
+	}
 	defer t.mu.Unlock()
 	buf := make([]byte, 32<<10)
 	for which, fd := range t.fds {
@@ -267,7 +270,7 @@ func (t *talk) catchUp() {
 
 // leave ends what belongs to the subjob that it had.
 func (t *talk) leave() {
-	t.catchUp()
+	t.catchUp(patience)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.shut()
@@ -282,7 +285,8 @@ func (t *talk) shut() {
 	for i := range s.files {
 		s.logs.note(&s.files[i], s.dropped[i])
 	}
-	t.sink, t.subjob, t.answer = nil, "", nil
+	t.sink, t.subjob = nil, ""
+	t.answer.Store(nil)
 }
 
 // endInput tells the program that no more comes: its standard input ends.
