@@ -4,10 +4,12 @@ import (
 	"archive/tar"
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,7 +17,10 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
+	"sluice.dev/sluice/internal/edge/executor"
 	"sluice.dev/sluice/internal/edge/executor/process"
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/supervisor"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 	"sluice.dev/sluice/internal/edge/journal"
 )
@@ -183,4 +188,67 @@ func daemonOfResident(data string) {
 	must(err)
 	ex.Do(patient(), journal.Position{Seq: 9})
 	select {}
+}
+
+// TestAProgramWithOneSubjob, as in a Pod, gets one line, and then its standard input ends. Nobody waits for it once it has answered.
+func TestAProgramWithOneSubjob(t *testing.T) {
+	t.Parallel()
+	dir := shim.Dir(filepath.Join(t.TempDir(), token.String()))
+	for _, d := range []string{string(dir), dir.Work(), dir.Tmp(), dir.Output(), dir.Checkpoint(), dir.ProgressDir()} {
+		must(os.Mkdir(d, 0o700))
+	}
+	m := resident(1, `read -r more && exit 1; `+writes+`; (setsid sleep 1000 &)`, `sleep 1000`)
+	w := m.Body.(*protocol.Work)
+	l := shim.Lease{Part: executor.Part{Token: m.Token, Job: m.Job, Kind: job.Items, Range: w.Range, Total: 1000, Grid: 1}, Start: w.Start,
+		End: w.End, Anchor: shim.AnchorAt(w.Start), BootID: shim.BootID(), Stay: &shim.Stay{First: m.Token}, LogLimit: 1 << 20,
+		OutputLimit: 1 << 20,
+		Program: executor.Program{Command: w.Spec.Launch.Command, WorkDir: dir.Work(),
+			Env: shim.ResidentEnv([]string{"PATH=" + os.Getenv("PATH"), "SLUICE_FROM=0", "TMPDIR=" + dir.Tmp()}, "")}}
+	must(dir.Begin(&l))
+	path, err := os.Executable()
+	must(err)
+	if out, err := exec.Command(path, supervisor.Supervise, string(dir)).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	r, err := dir.ReadResult()
+	if err != nil || r.Outcome != job.Done || r.Progress != w.Range.To {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if left := living(string(dir)); len(left) != 0 {
+		t.Errorf("processes remain:%s", described(left))
+	}
+	if slices.ContainsFunc(l.Env, func(e string) bool { return strings.HasPrefix(e, "SLUICE_FROM=") }) {
+		t.Errorf("its environment is %v, and has what is of one subjob", l.Env)
+	}
+}
+
+// TestWhatAResidentHoldsOfItsDevice is what the device says while it waits; where it says nothing, what the most was.
+func TestWhatAResidentHoldsOfItsDevice(t *testing.T) {
+	t.Parallel()
+	for name, told := range map[string]bool{"told": true, "not told": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, func(o *process.Options) {
+				onGPU(o)
+				dir := o.DataDir
+				o.Use = func(job.SliceID) (map[int]int64, error) {
+					if !told {
+						return nil, errors.New("no driver")
+					}
+					note, err := shim.Dir(filepath.Join(dir, "runs", token.String())).ReadNote()
+					use := map[int]int64{1: 1 << 40} // somebody else's
+					for _, m := range tree.Below(note.Init) {
+						use[m.PID] = 100
+					}
+					return use, err
+				}
+			})
+			m := resident(1, writes, "")
+			c := b.works(m)
+			if got := c.Resident.Memory; (got == 100) != told {
+				t.Errorf("it holds %d bytes", got)
+			}
+			b.dismiss(m)
+			b.dismissed(m)
+		})
+	}
 }

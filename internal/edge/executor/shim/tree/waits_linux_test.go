@@ -161,3 +161,20 @@ func TestWaitsOfARealProgram(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatWasBeforeDoesNotCount: a program that goes on to its next subjob has waited before it.
+func TestWhatWasBeforeDoesNotCount(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "some total=900000\nfull total=900000\n", "usage_usec 1000\n")
+	w, began := Waits{Group: Group(dir)}, time.Unix(1000, 0)
+	w.Skip(began, nil)
+	w.Look(began, began.Add(time.Second), nil)
+	if w.Total() != 0 {
+		t.Errorf("it has waited %v, all of it before it began", w.Total())
+	}
+	write(t, dir, "some total=1000000\nfull total=1000000\n", "usage_usec 2000\n")
+	w.Look(began, began.Add(2*time.Second), nil)
+	if w.Total() != 100*time.Millisecond {
+		t.Errorf("it has waited %v, want 100 ms", w.Total())
+	}
+}
