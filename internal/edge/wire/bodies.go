@@ -204,7 +204,7 @@ var bodies = [256]codec{ //nolint:gochecknoglobals // a table, written to by nob
 		coder.Pointer(c, 3, &b.Look, lookFields)
 		coder.Text(c, 4, &b.Life)
 	}),
-	protocol.Wished:  body(wishesFields()),
+	protocol.Wished: body(wishesFields()),
 	protocol.Dismiss: body(func(c *coder.Coder, b *protocol.Holding) {
 		coder.Text(c, 1, &b.Slice)
 	}),
