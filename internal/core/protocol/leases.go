@@ -46,6 +46,8 @@ type Refusal struct {
 	Ask   uint64
 	Slice job.SliceID
 	Text  string
+	// Ends: what stays on the slice ends for whoever asked, and the slice is offered in a moment.
+	Ends bool
 }
 
 // Work is a subjob as it was sold: as the home redeems it, and as the node has it started.

@@ -75,6 +75,10 @@ func (z *Zone) refused(now quantity.Instant, in *protocol.Message, r *protocol.R
 	if a := z.take(r.Ask); a != nil {
 		entryOf(a.Job).rigid.Refused(now)
 		z.forgo(a, out)
+		if r.Ends && a.Job.Active() {
+			z.home.Claims().Delays.Await(now, a.Job, r.Slice)
+			return
+		}
 		z.home.Claims().BackOff(now, a.Job, z.sites.Present(a.Version, a.Slices()), a.ID(), r.Text)
 		return
 	}

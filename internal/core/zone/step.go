@@ -24,6 +24,9 @@ func (z *Zone) Step(now quantity.Instant, in protocol.Message, out *protocol.Out
 		if z.sites.SetView(now, in.Epoch, v) && v.Room != nil && z.seek != nil {
 			z.seek.Ground().Hear(v.Node, v.Room)
 		}
+		if v.Usable {
+			z.home.Claims().Delays.Offered(now, v.Slice.ID)
+		}
 		z.reach.Settled(v.Node)
 	case protocol.Inventory:
 		list := in.Body.(*protocol.Stock).Slices

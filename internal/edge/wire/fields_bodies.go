@@ -26,6 +26,7 @@ func refusalFields(c *coder.Coder, b *protocol.Refusal) {
 	coder.Unsigned(c, 1, &b.Ask)
 	coder.Text(c, 2, &b.Slice)
 	coder.Text(c, 3, &b.Text)
+	coder.Boolean(c, 4, &b.Ends)
 }
 
 func workFields(c *coder.Coder, b *protocol.Work) {

@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"slices"
 	"time"
 
 	"sluice.dev/sluice/internal/core/home/backoff"
@@ -17,6 +18,33 @@ type Delays struct {
 	watch record.Watcher
 	// retry is the first pause after a refusal, failed that after a subjob that its node could not start.
 	retry, failed time.Duration
+	// awaits are jobs that wait for a slice on which a program ends for them.
+	awaits []awaited
+}
+
+type awaited struct {
+	job   *record.Job
+	slice job.SliceID
+}
+
+// mostAwaited is how long a job waits for a slice on which a program ends for it: longer than that takes, unless it does not end.
+const mostAwaited = 15 * time.Second
+
+// Await has a job wait until a slice is offered on which a program ends for it. Meanwhile it would have one end on the next slice, and the
+// next.
+func (d *Delays) Await(now quantity.Instant, j *record.Job, slice job.SliceID) {
+	d.Rest(now, j, mostAwaited)
+	d.awaits = append(d.awaits, awaited{j, slice})
+}
+
+// Offered ends the wait of jobs for a slice.
+func (d *Delays) Offered(now quantity.Instant, slice job.SliceID) {
+	d.awaits = slices.DeleteFunc(d.awaits, func(a awaited) bool {
+		if a.slice == slice && a.job.Active() && a.job.Backoff().Rests() > now {
+			d.Rest(now, a.job, 0)
+		}
+		return a.slice == slice || !a.job.Active()
+	})
 }
 
 // refused notes that a job got no place that it asked for under a number, the newest one now being that. It avoids the slices it was

@@ -77,8 +77,10 @@ func (o *Offers) Forget(s *inventory.Slice) {
 // Refuse answers an ask, an extension or a zone's reservation, and lets a fresh view follow at once.
 func (o *Offers) Refuse(in *protocol.Message, ask uint64, slice job.SliceID, also []job.SliceID, why string, out *protocol.Out) {
 	o.prompt = true
+	s := o.inventory.Of(slice)
 	o.record.Send(out, protocol.Message{
-		Kind: protocol.Refused, To: in.From, Body: &protocol.Refusal{Ask: ask, Slice: slice, Text: why}, Job: in.Job, Token: in.Token,
+		Kind: protocol.Refused, To: in.From, Job: in.Job, Token: in.Token, Body: &protocol.Refusal{Ask: ask, Slice: slice, Text: why,
+			Ends: s != nil && s.Stay() != nil && s.Stay().Leaving != ""},
 	})
 	for _, id := range append([]job.SliceID{slice}, also...) { // the view of any of them may have been the old one
 		if s := o.inventory.Of(id); s != nil {
