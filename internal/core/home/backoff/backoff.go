@@ -43,6 +43,8 @@ type State struct {
 	outlived int
 	// rests until then, after a subjob without progress, or refusals.
 	rests quantity.Instant
+	// awaits is the slice on which a program ends for it, which is why it rests; empty: another reason.
+	awaits job.SliceID
 }
 
 // avoided is a slice that a job leaves to others until then, or until the slice's view is another.
@@ -185,7 +187,18 @@ func (s *State) Outlives(did bool) {
 }
 
 // Rest makes the job ask for nothing until then.
-func (s *State) Rest(until quantity.Instant) { s.rests = until }
+func (s *State) Rest(until quantity.Instant) { s.rests, s.awaits = until, "" }
+
+// Await notes that it rests for a slice on which a program ends for it; Awaits is that slice, empty: it does not.
+func (s *State) Await(slice job.SliceID) { s.awaits = slice }
+
+// Awaits see Await.
+func (s *State) Awaits() job.SliceID {
+	if s == nil {
+		return ""
+	}
+	return s.awaits
+}
 
 // Reopen begins another life of the job.
 func (s *State) Reopen() { s.failures, s.outlived, s.rests = Pause{}, 0, 0 }

@@ -34,6 +34,7 @@ const mostAwaited = 15 * time.Second
 // next.
 func (d *Delays) Await(now quantity.Instant, j *record.Job, slice job.SliceID) {
 	d.Rest(now, j, mostAwaited)
+	j.Backoff().Await(slice)
 	d.awaits = append(d.awaits, awaited{j, slice})
 }
 

@@ -79,6 +79,9 @@ func (v *View) why(now quantity.Instant, j *home.Job) string {
 			j.Backoff().Outlived(),
 			j.Backoff().Rests().Sub(now).Round(time.Millisecond))
 	case j.Backoff().Rests() > now:
+		if on := j.Backoff().Awaits(); on != "" {
+			return fmt.Sprintf("(Resources) a program that stays on %s ends for it", on)
+		}
 		return fmt.Sprintf("pausing for %v after a subjob without progress: %s", j.Backoff().Rests().Sub(now).Round(time.Millisecond),
 			j.Learned().LastDetail)
 	case !slices.ContainsFunc(v.floor.Classes(), func(c *window.Class) bool { return c.Usable() > 0 }):
@@ -198,6 +201,9 @@ func (v *View) Sentence(j *home.Job, c *explain.Cause) string {
 	case explain.Paused:
 		return "it was paused"
 	case explain.Resting:
+		if on := j.Backoff().Awaits(); on != "" {
+			return fmt.Sprintf("a program that stays on %s ends for it", on)
+		}
 		if a := j.Backoff().NodeFailures(); a.Times > 0 && j.History().Fruitless() == 0 {
 			return "it paused after its node could not run it (" + a.Text + ")"
 		}
