@@ -8,6 +8,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,25 +28,22 @@ for frame, turn in (1, 0), (200, 3):
 bpy.ops.wm.save_as_mainfile(filepath=os.path.abspath('scene.blend'))
 `
 
-const frames = 100
-
 // TestBlender: the frames of an animation, cut and struck, are all there once, with the pixels that they have uncut.
 func TestBlender(t *testing.T) {
 	needs(t, "blender", "blender", "--version")
 	program{
-		name: "blender", window: 10 * time.Second,
-		prepare: func(t *testing.T, dir string) {
+		name: "blender", units: 80, window: 8 * time.Second, key: "perItem", estimate: "1s",
+		prepare: func(t *testing.T, dir string, units int) {
 			if err := os.WriteFile(filepath.Join(dir, "scene.py"), []byte(scene), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			do(t, dir, "blender", "-b", "--python-exit-code", "3", "--python", "scene.py")
-			edit(t, filepath.Join(dir, "job.yaml"), "total: 250", fmt.Sprintf("total: %d", frames), "perItem: 20s", "perItem: 1s",
+			edit(t, filepath.Join(dir, "job.yaml"), "total: 250", "total: "+strconv.Itoa(units), "perItem: 20s", "perItem: 1s",
 				"startup: 10s", "startup: 2s", "parallelism: 2", "parallelism: 1")
 		},
-		perUnit: [2]string{"perItem: 1s", "perItem: 60s"},
-		same: func(t *testing.T, uncut, cut *daemon, job string) {
+		same: func(t *testing.T, uncut, cut *daemon, job string, units int) {
 			want, got := rendered(t, uncut, job), rendered(t, cut, job)
-			for frame := 1; frame <= frames; frame++ {
+			for frame := 1; frame <= units; frame++ {
 				a, b := want[frame], got[frame]
 				if a == nil || b == nil || a.Bounds() != b.Bounds() {
 					t.Errorf("frame %d is there uncut: %v, cut: %v", frame, a != nil, b != nil)

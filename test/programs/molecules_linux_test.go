@@ -2,6 +2,7 @@ package programs
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -22,7 +23,7 @@ water
 
 const waterRun = `integrator = md
 dt = 0.002
-nsteps = 40000
+nsteps = %d
 nstlist = 10
 nstxout = 1000
 nstenergy = 100
@@ -46,20 +47,19 @@ constraints = h-bonds
 func TestGROMACS(t *testing.T) {
 	needs(t, "gromacs gromacs-data", "gmx", "-quiet", "--version")
 	program{
-		name: "gromacs", window: 10 * time.Second,
-		prepare: func(t *testing.T, dir string) {
-			for name, text := range map[string]string{"topol.top": waterTopology, "md.mdp": waterRun} {
+		name: "gromacs", units: 20000, window: 4 * time.Second, key: "perStep", estimate: "2ms",
+		prepare: func(t *testing.T, dir string, units int) {
+			for name, text := range map[string]string{"topol.top": waterTopology, "md.mdp": fmt.Sprintf(waterRun, units)} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
 			do(t, dir, "gmx", "-quiet", "solvate", "-cs", "spc216.gro", "-box", "1.9", "1.9", "1.9", "-o", "conf.gro", "-p", "topol.top")
 			do(t, dir, "gmx", "-quiet", "grompp", "-f", "md.mdp", "-c", "conf.gro", "-p", "topol.top", "-o", "topol.tpr")
-			edit(t, filepath.Join(dir, "job.yaml"), "total: 5000000", "total: 40000", `MARGIN: "30"`, `MARGIN: "2"`, "grace: 30s",
-				"grace: 2s")
+			edit(t, filepath.Join(dir, "job.yaml"), "total: 5000000", "total: "+strconv.Itoa(units), `MARGIN: "30"`, `MARGIN: "2"`,
+				"grace: 30s", "grace: 2s")
 		},
-		perUnit: [2]string{"perStep: 2ms", "perStep: 500ms"},
-		same: func(t *testing.T, uncut, cut *daemon, job string) {
+		same: func(t *testing.T, uncut, cut *daemon, job string, _ int) {
 			for _, name := range []string{"md.gro", "md.trr", "md.edr"} {
 				want, err := os.ReadFile(filepath.Join(uncut.last(job), "run", name))
 				if err != nil {
@@ -79,18 +79,17 @@ func TestGROMACS(t *testing.T) {
 // temperature (2%), energy of pairs (1%) and pressure (15%). It is not the same to the bit.
 func TestLAMMPS(t *testing.T) {
 	needs(t, "lammps", "lmp", "-help")
-	const steps = 60000
 	program{
-		name: "lammps", window: 10 * time.Second,
-		prepare: func(t *testing.T, dir string) {
-			edit(t, filepath.Join(dir, "job.yaml"), "total: 100000", "total: "+strconv.Itoa(steps), `MARGIN: "30"`, `MARGIN: "2"`,
+		name: "lammps", units: 25000, window: 4 * time.Second, key: "perStep", estimate: "2ms",
+		prepare: func(t *testing.T, dir string, units int) {
+			edit(t, filepath.Join(dir, "job.yaml"), "total: 100000", "total: "+strconv.Itoa(units), `MARGIN: "30"`, `MARGIN: "2"`,
 				"grace: 30s", "grace: 2s")
 			edit(t, filepath.Join(dir, "start.lmp"), "block 0 8 0 8 0 8", "block 0 6 0 6 0 6")
+			edit(t, filepath.Join(dir, "forces.lmp"), "thermo 1000", "thermo 200")
 		},
-		perUnit: [2]string{"perStep: 2ms", "perStep: 200ms"},
-		same: func(t *testing.T, uncut, cut *daemon, job string) {
+		same: func(t *testing.T, uncut, cut *daemon, job string, units int) {
 			want, got := thermo(t, uncut.last(job)), thermo(t, cut.last(job))
-			for step := int64(0); step <= steps; step += 1000 {
+			for step := int64(0); step <= int64(units); step += 200 {
 				if len(got[step]) == 0 || len(want[step]) == 0 {
 					t.Fatalf("step %d is in the log of the uncut run %d times, in the other %d", step, len(want[step]), len(got[step]))
 				}
@@ -99,7 +98,7 @@ func TestLAMMPS(t *testing.T) {
 			// total energy at each step, and its means once it has melted.
 			for column, within := range map[int]float64{0: 0.02, 1: 0.01, 3: 0.003, 4: 0.15} {
 				if a, b := mean(got, column), mean(want, column); math.Abs(a-b) > within*math.Abs(b) {
-					t.Errorf("the mean of column %d from step 10000 on is %v, uncut %v", column, a, b)
+					t.Errorf("the mean of column %d from step 5000 on is %v, uncut %v", column, a, b)
 				}
 			}
 			for step, row := range got {
@@ -141,11 +140,11 @@ func thermo(t *testing.T, output string) map[int64][]float64 {
 	return rows
 }
 
-// mean of a column from step 10000 on.
+// mean of a column from step 5000 on, when it has melted.
 func mean(rows map[int64][]float64, column int) float64 {
 	sum, n := 0.0, 0.0
 	for step, row := range rows {
-		if step >= 10000 && step%1000 == 0 {
+		if step >= 5000 && step%200 == 0 {
 			sum, n = sum+row[column], n+1
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,15 +19,17 @@ const python = "/usr/bin/python3"
 func TestOptuna(t *testing.T) {
 	needs(t, "python3-optuna", python, "-c", "import optuna")
 	program{
-		name: "optuna", window: 20 * time.Second,
-		prepare: func(t *testing.T, dir string) {
-			edit(t, filepath.Join(dir, "job.yaml"), "total: 100", "total: 60", "[python3,", "["+python+",", "grace: 10s", "grace: 2s")
+		name: "optuna", units: 60, window: 8 * time.Second, key: "perStep", estimate: "1s",
+		prepare: func(t *testing.T, dir string, units int) {
+			edit(t, filepath.Join(dir, "job.yaml"), "total: 100", "total: "+strconv.Itoa(units), "[python3,", "["+python+",",
+				"startup: 3s", "startup: 1s", "grace: 10s", "grace: 2s")
+			// Work, which takes longer on a slow machine, as the start of Python does there.
+			edit(t, filepath.Join(dir, "objective.py"), "time.sleep(0.5)", "sum(range(8_000_000))")
 		},
-		perUnit: [2]string{"perStep: 1s", "perStep: 60s"},
-		same: func(t *testing.T, uncut, cut *daemon, job string) {
+		same: func(t *testing.T, uncut, cut *daemon, job string, units int) {
 			want, got := trials(t, uncut.last(job)), trials(t, cut.last(job))
-			if n := strings.Count(want, "COMPLETE"); n != 60 {
-				t.Errorf("uncut, %d trials are COMPLETE: want 60\n%s", n, want)
+			if n := strings.Count(want, "COMPLETE"); n != units {
+				t.Errorf("uncut, %d trials are COMPLETE: want %d\n%s", n, units, want)
 			}
 			if got != want {
 				t.Errorf("the trials of the study that was cut are\n%s\nuncut\n%s", got, want)

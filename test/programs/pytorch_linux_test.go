@@ -3,6 +3,7 @@ package programs
 import (
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -11,13 +12,13 @@ import (
 func TestPyTorch(t *testing.T) {
 	needs(t, "python3-torch", python, "-c", "import torch")
 	program{
-		name: "pytorch", window: 20 * time.Second,
-		prepare: func(t *testing.T, dir string) {
-			edit(t, filepath.Join(dir, "job.yaml"), "total: 20000", "total: 8000", `STEPS: "20000"`, `STEPS: "8000"`, "[python3,",
+		name: "pytorch", units: 6000, window: 8 * time.Second, key: "perStep", estimate: "2ms",
+		prepare: func(t *testing.T, dir string, units int) {
+			n := strconv.Itoa(units)
+			edit(t, filepath.Join(dir, "job.yaml"), "total: 20000", "total: "+n, `STEPS: "20000"`, `STEPS: "`+n+`"`, "[python3,",
 				"["+python+",", "grace: 10s", "grace: 2s", "startup: 5s", "startup: 1s")
 		},
-		perUnit: [2]string{"perStep: 2ms", "perStep: 500ms"},
-		same: func(t *testing.T, uncut, cut *daemon, job string) {
+		same: func(t *testing.T, uncut, cut *daemon, job string, _ int) {
 			const equal = `
 import sys, torch
 a, b = torch.load(sys.argv[1]), torch.load(sys.argv[2])
