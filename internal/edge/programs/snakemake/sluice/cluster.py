@@ -68,7 +68,10 @@ def submit(args):
     job = {
         "apiVersion": "sluice.dev/v1alpha1", "kind": "Job", "metadata": {"name": name},
         "spec": {
-            "rigid": {"walltime": "%dm" % args.minutes}, "memory": "%dMi" % args.mib, "maxFailures": 3,
+            "rigid": {"walltime": "%dm" % args.minutes}, "memory": "%dMi" % args.mib,
+            # A rule that fails is Snakemake's to try again (--retries, retries:), with attempt and clean outputs. What ended a job
+            # from outside, such as a lost machine, is no failure of its, and has it run again here.
+            "maxFailures": 1,
             # The script goes along as text: Snakemake removes its file with itself.
             "command": ["sh", "-c", "cd %s && exec sh -c \"$0\"" % shlex.quote(here), text],
         },
