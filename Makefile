@@ -25,6 +25,8 @@ SEED ?=
 KINDS ?=
 # Where published traces lie (make evaluation); without them it runs on generated work.
 DATA ?= $(wildcard ../shared/data)
+# Which real programs are run (make programs PROGRAMS='LAMMPS|Optuna'); empty: all.
+PROGRAMS ?=
 # How growth is measured (make scale): -quick, -only sold,step, -write.
 SCALE ?=
 # Build tags of sluice besides nvml, such as s3: stores in buckets (make build TAGS=s3).
@@ -196,8 +198,8 @@ slurm: STRIKES = 12
 slurm: ## pilots on a real Slurm of its own (Debian's packages, as any user): the provider, then the whole system, struck at random, and a checker that reads outputs, witnesses and squeue (make slurm STRIKES=200 SEED=1); fails where there is no Slurm unless SLUICE_SLURM=optional (about 12 minutes)
 	SLUICE_SLURM=$${SLUICE_SLURM:-require} SLUICE_SLURM_STRIKES=$(STRIKES) SLUICE_SLURM_SEED=$(SEED) SLUICE_SLURM_KINDS="$(KINDS)" $(GO) test -count=1 -timeout 0 -v ./test/slurm
 
-programs: build ## the programs of `sluice init --like`, real ones, in one window and cut and struck at random, and the same must come out (Debian's packages; one that is missing is skipped, and fails with SLUICE_PROGRAMS=require; a few minutes each)
-	SLUICE_PROGRAMS=$${SLUICE_PROGRAMS:-optional} SLUICE_PROGRAMS_BIN=$(CURDIR)/bin $(GO) test -count=1 -timeout 60m -v ./test/programs
+programs: build ## the programs of `sluice init --like`, real ones, in one window and cut and struck at random, and the same must come out (Debian's packages; one that is missing is skipped, and fails with SLUICE_PROGRAMS=require; make programs PROGRAMS='LAMMPS|Optuna' runs these; one or two minutes each)
+	SLUICE_PROGRAMS=$${SLUICE_PROGRAMS:-optional} SLUICE_PROGRAMS_BIN=$(CURDIR)/bin $(GO) test -count=1 -timeout 60m -v $(if $(PROGRAMS),-run '^Test($(PROGRAMS))') ./test/programs
 
 upgrade: ## a cluster whose machine is of the last build that spoke the version of links before, made from the repository's history, and fails where that is not there unless SLUICE_UPGRADE=optional (about 3 minutes)
 	SLUICE_UPGRADE=$${SLUICE_UPGRADE:-require} $(GO) test -count=1 -v -run TestTheBuildBefore ./test/e2e
