@@ -47,7 +47,7 @@ constraints = h-bonds
 func TestGROMACS(t *testing.T) {
 	needs(t, "gromacs gromacs-data", "gmx", "-quiet", "--version")
 	program{
-		name: "gromacs", units: 20000, window: 4 * time.Second, key: "perStep", estimate: "2ms",
+		name: "gromacs", units: 20000, window: 6 * time.Second, key: "perStep", estimate: "2ms",
 		prepare: func(t *testing.T, dir string, units int) {
 			for name, text := range map[string]string{"topol.top": waterTopology, "md.mdp": fmt.Sprintf(waterRun, units)} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -80,7 +80,7 @@ func TestGROMACS(t *testing.T) {
 func TestLAMMPS(t *testing.T) {
 	needs(t, "lammps", "lmp", "-help")
 	program{
-		name: "lammps", units: 25000, window: 4 * time.Second, key: "perStep", estimate: "2ms",
+		name: "lammps", units: 25000, window: 6 * time.Second, key: "perStep", estimate: "2ms",
 		prepare: func(t *testing.T, dir string, units int) {
 			edit(t, filepath.Join(dir, "job.yaml"), "total: 100000", "total: "+strconv.Itoa(units), `MARGIN: "30"`, `MARGIN: "2"`,
 				"grace: 30s", "grace: 2s")
