@@ -19,10 +19,10 @@ const python = "/usr/bin/python3"
 func TestOptuna(t *testing.T) {
 	needs(t, "python3-optuna", python, "-c", "import optuna")
 	program{
-		name: "optuna", units: 80, window: 5 * time.Second, key: "perStep", estimate: "1s",
+		name: "optuna", units: 80, window: 8 * time.Second, key: "perStep", estimate: "1s",
 		prepare: func(t *testing.T, dir string, units int) {
 			edit(t, filepath.Join(dir, "job.yaml"), "total: 100", "total: "+strconv.Itoa(units), "[python3,", "["+python+",",
-				"startup: 3s", "startup: 1s", "grace: 10s", "grace: 2s")
+				"grace: 10s", "grace: 2s")
 			// Work, which takes longer on a slow machine, as the start of Python does there.
 			edit(t, filepath.Join(dir, "objective.py"), "time.sleep(0.5)", "sum(range(8_000_000))")
 		},
