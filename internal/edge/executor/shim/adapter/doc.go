@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/executor/shim/adapter/contract"
 )
 
 const (
@@ -16,9 +17,8 @@ const (
 	Verb = "adapt"
 	// Answers is the file of the answers in the output directory.
 	Answers = "answers"
-	// Unready is the exit status when it is no unit that is to blame: the input can't be read, the command can't be started, or ended
-	// without having read anything. The supervisor takes it for a start that failed.
-	Unready = 86
+	// Unready is the exit status when it is no unit that is to blame.
+	Unready = contract.Unready
 )
 
 // Settings are what an adapter is told beside the contract's variables.

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sluice.dev/sluice/internal/edge/executor/shim/adapter/contract"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 	"sluice.dev/sluice/internal/edge/lines"
 )
@@ -240,7 +241,7 @@ func (f *feeder) conclude(e *ending, c *exec.Cmd) int {
 		return 1
 	}
 	if status == own {
-		return endAs(c.ProcessState)
+		return contract.EndAs(c.ProcessState.Sys().(syscall.WaitStatus))
 	}
 	return status
 }

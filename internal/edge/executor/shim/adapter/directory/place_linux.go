@@ -6,6 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/adapter/contract"
 )
 
 // place is where a program's directory and the subjob's own are.
@@ -65,11 +68,7 @@ func (p *place) point(folder string, reached int64) error {
 	return os.Rename(to+".new", to)
 }
 
-// report replaces the progress file. It is not synced: what the subjob has written is, before it counts.
+// report says how far the program is, and whether the checkpoint is as far.
 func (p *place) report(upTo int64, checkpoint bool) error {
-	temp := filepath.Join(filepath.Dir(p.progressing), ".progress.adapter")
-	if err := os.WriteFile(temp, fmt.Appendf(nil, "{\"progress\":%d,\"checkpoint\":%t}\n", upTo, checkpoint), 0o644); err != nil {
-		return err
-	}
-	return os.Rename(temp, p.progressing)
+	return contract.Report(p.progressing, shim.Progress{Progress: upTo, Checkpoint: checkpoint})
 }

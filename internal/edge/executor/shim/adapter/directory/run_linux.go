@@ -18,6 +18,7 @@ import (
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/adapter/contract"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
@@ -220,21 +221,7 @@ func (r *runner) conclude(s *os.ProcessState, told bool, saved *saver) (status i
 		}
 	}
 	if status == own {
-		return endAs(w), nil
+		return contract.EndAs(w), nil
 	}
 	return status, nil
-}
-
-// endAs ends this process as the program ended: by the SIGKILL that ended it, or with a status that says how.
-func endAs(w syscall.WaitStatus) int {
-	switch {
-	case w.Signaled() && w.Signal() == syscall.SIGKILL:
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
-	case w.Signaled():
-		return 128 + int(w.Signal())
-	case w.ExitStatus() == shim.YieldCode: // a word of the contract's, which the program does not know
-		return 1
-	}
-	return w.ExitStatus()
 }

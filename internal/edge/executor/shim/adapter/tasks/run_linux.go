@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/adapter/contract"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
 )
 
@@ -204,7 +205,7 @@ func (r *runner) one(t *task, f fate) (rec *Record, status int, err error) {
 	case killed && f == takesOne:
 		return nil, again, nil
 	case rec.Failed() && !r.s.Keep || killed && f == takesAll:
-		return nil, r.endAs(rec), nil
+		return nil, max(1, contract.EndAs(end.status)), nil // one that took too long may have ended with 0
 	}
 	if t.metrics != "" {
 		if rec.Metrics, err = sumFile(filepath.Join(stage, "metrics")); err != nil {
@@ -214,21 +215,10 @@ func (r *runner) one(t *task, f fate) (rec *Record, status int, err error) {
 	return rec, 0, r.place(t, stage, own)
 }
 
-// endAs is the exit status of a subjob that ends as a task did, if it is not killed as the task was.
-func (r *runner) endAs(rec *Record) int {
-	if rec.Signal == int(syscall.SIGKILL) {
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {}
-	}
-	if rec.Exit < 1 || rec.Exit == yielded || rec.Exit == r.unready { // words of ours, which a command means nothing by
-		return 1
-	}
-	return rec.Exit
-}
-
 // ending is how a command ended.
 type ending struct {
 	code, signal int
+	status       syscall.WaitStatus
 	// timeout: it had run for as long as it may. asked: it was told to end, with the subjob.
 	timeout, asked bool
 	took           time.Duration
@@ -274,10 +264,10 @@ wait:
 	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		return e, err
 	}
-	status := c.ProcessState.Sys().(syscall.WaitStatus)
-	e.code = status.ExitStatus()
-	if status.Signaled() {
-		e.signal = int(status.Signal())
+	e.status = c.ProcessState.Sys().(syscall.WaitStatus)
+	e.code = e.status.ExitStatus()
+	if e.status.Signaled() {
+		e.signal = int(e.status.Signal())
 	}
 	return e, nil
 }
@@ -331,11 +321,7 @@ func (r *runner) keep(rec *Record) error {
 
 // report says that all units before one are done, and which time none has cost.
 func (r *runner) report(unit int64) error {
-	next := r.progress + ".new"
-	if err := os.WriteFile(next, fmt.Appendf(nil, `{"progress": %d, "idle": %d}`, unit, r.rested), 0o666); err != nil {
-		return err
-	}
-	return os.Rename(next, r.progress)
+	return contract.Report(r.progress, shim.Progress{Progress: unit, Idle: r.rested})
 }
 
 // tee writes to a file, whose error counts, and to the subjob's log, whose does not: that has a limit of its own.

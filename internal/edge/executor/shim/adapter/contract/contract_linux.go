@@ -1,0 +1,39 @@
+package contract
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"sluice.dev/sluice/internal/edge/executor/shim"
+)
+
+// Report replaces the progress file at path. It is not synced: what the subjob has written is, before it counts.
+func Report(path string, p shim.Progress) error {
+	checkpoint := ""
+	if p.Checkpoint {
+		checkpoint = `, "checkpoint": true`
+	}
+	temp := filepath.Join(filepath.Dir(path), ".progress.adapter")
+	if err := os.WriteFile(temp, fmt.Appendf(nil, `{"progress": %d, "idle": %d%s}`, p.Progress, p.Idle, checkpoint), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(temp, path)
+}
+
+// EndAs ends this process as a command ended: by the SIGKILL that ended it, since that says nothing of the unit that was being worked on,
+// or with the status that it returns, which says how. The statuses that mean something here are 1 then: a command that does not know the
+// contract means nothing by them.
+func EndAs(w syscall.WaitStatus) int {
+	switch {
+	case w.Signaled() && w.Signal() == syscall.SIGKILL:
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	case w.Signaled():
+		return 128 + int(w.Signal())
+	case w.ExitStatus() == shim.YieldCode || w.ExitStatus() == Unready:
+		return 1
+	}
+	return w.ExitStatus()
+}
