@@ -135,6 +135,33 @@ func TestASubjobThatFillsTheDisk(t *testing.T) {
 	}
 }
 
+// TestAFullDiskSkipsNoLine: a map on a disk with little room waits for more, and has every line answered then.
+func TestAFullDiskSkipsNoLine(t *testing.T) {
+	t.Parallel()
+	d := onSmallDisk(t, 24<<20)
+	d.start()
+	var input strings.Builder
+	for i := range 40 {
+		fmt.Fprintln(&input, i)
+	}
+	dir := work(t, map[string]string{"in.txt": input.String()})
+	room := d.fill()
+	if err := os.Truncate(filepath.Join(d.data, "filler"), d.size("filler")-700<<10); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"--input", "in.txt", "--output", "out.txt", "--name", "m", "--", "sh", "-c",
+		"while read l; do head -c 30000 /dev/zero | tr '\\0' x; echo $l; sleep 0.02; done"}
+	if out, errs, code := d.maps(dir, append([]string{"-d"}, args...)...); code != 0 {
+		t.Fatalf("exit %d: %s%s", code, out, errs)
+	}
+	d.until("it waits for room", func() bool { return strings.Contains(d.must("status"), "short of room") })
+	room()
+	answers, m, _ := d.mustMap(dir, args...)
+	if m.Answered != 40 || len(m.Skipped) != 0 || strings.Count(answers, "\n") != 40 {
+		t.Errorf("%+v, with %d lines\n%s", m, strings.Count(answers, "\n"), d.must("job", "m", "-o", "wide"))
+	}
+}
+
 // TestAWorkDirectoryThatDoesNotFit is its node's trouble: the job waits and says why, others that fit run, and it goes on by
 // itself once there is room.
 func TestAWorkDirectoryThatDoesNotFit(t *testing.T) {

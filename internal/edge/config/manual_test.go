@@ -95,8 +95,8 @@ func counted() [][3]string {
 		{"nothing was heard of its node until its lease's end and a while after", "`lost`", "from outside"},
 		{
 			"its machine was restarted, its GPU failed, or its supervisor died while no daemon was there; its Pod was deleted by " +
-				"somebody, or its machine is gone; what it left could not be kept; it failed while others filled the disk; " +
-				"it filled the disk of a machine that has joined a cluster", "`node-failed`",
+				"somebody, or its machine is gone; what it left could not be kept; it failed while others filled the disk, or filled " +
+				"one that was short of room when it began; it filled the disk of a machine that has joined a cluster", "`node-failed`",
 			"from outside",
 		},
 		{

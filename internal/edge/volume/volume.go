@@ -16,6 +16,10 @@ import (
 // work directory.
 const Least = 64 << 10
 
+// Ample is how many bytes of a file system of this size must be free for it not to be short of room: 256 MiB, or a twentieth if that is
+// less.
+func Ample(size int64) int64 { return min(256<<20, size/20) }
+
 // Limit is what bounds how much can be written to a file system.
 type Limit int
 

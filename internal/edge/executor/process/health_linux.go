@@ -20,6 +20,9 @@ import (
 // A failure for lack of disk space, descriptors or memory, or of the disk itself, is the node's and no job's. A subjob that meets it ends
 // NodeFailed. A probe tells whether it was more than that one subjob (a work directory that does not fit where others would): while the
 // probe fails too, the node is unhealthy, sells nothing, and probes again until it passes.
+//
+// A subjob that had begun and ends NodeFailed on a disk that is short of room was most likely refused some. So nothing is started until
+// there is room: else all that is started until then would end alike, and so many in a row end their job.
 
 const (
 	// probeBytes is what a probe writes: a run directory without a work directory needs less.
@@ -53,7 +56,7 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 	}()
 	told, pause := "", firstProbe
 	for {
-		err := errors.Join(short(&e.o, told != ""), e.probe(), e.artifacts.Reachable())
+		err := errors.Join(e.health.roomless(&e.o, told != ""), e.probe(), e.artifacts.Reachable())
 		switch {
 		case err == nil && told == "":
 			return
@@ -79,6 +82,25 @@ func (e *Executor) untilWell(from, to protocol.Address) {
 			pause = min(pause, lastRoomProbe)
 		}
 	}
+}
+
+// noteCut notes that a subjob which had begun was the node's failure, if it had: then the node is not well before its disk has room.
+func (h *health) noteCut(begun bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.cut = h.cut || begun
+}
+
+// roomless returns why the disk has too little room for a start. already: it had too little at the last look.
+func (h *health) roomless(o *Options, already bool) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.cut {
+		return joinedShort(o, already)
+	}
+	err := short(o, already)
+	h.cut = err != nil
+	return err
 }
 
 // probe does what every start does: it writes and syncs below runs/, holds a few files open, and starts the supervisor's
@@ -146,6 +168,7 @@ func (r *run) blame(res job.Result) job.Result {
 	why := ""
 	switch {
 	case res.Outcome == job.NodeFailed:
+		r.e.health.noteCut(res.Start != 0)
 		r.e.suspect(&r.start)
 		return res
 	case (res.Outcome == job.StartFailed || res.Outcome == job.Lost) && r.trouble != nil:
@@ -164,6 +187,7 @@ func (r *run) blame(res job.Result) job.Result {
 	if why == "" {
 		return res
 	}
+	r.e.health.noteCut(res.Start != 0)
 	r.e.suspect(&r.start)
 	res.Outcome = job.NodeFailed
 	if res.Detail != "" {

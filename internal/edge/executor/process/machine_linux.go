@@ -18,29 +18,30 @@ import (
 // started.
 
 const (
-	// mostRoom and shareOfRoom are how much must be free for a start: so many bytes, or one part in so many of the file system if that is
-	// less. A quarter more must be free before starts go on.
-	mostRoom, shareOfRoom = 256 << 20, 20
 	// lookEvery is how often a machine looks whether room is short, roomEvery how often it makes some then, and tidyEvery how often it
 	// asks what the head has still.
 	lookEvery, roomEvery, tidyEvery = time.Second, 10 * time.Second, 10 * time.Minute
 )
 
-// leastRoom is how much of a file system must be free for a start. already: room was short at the last look.
+// leastRoom is how much of a file system must be free for a start. already: room was short at the last look, and a quarter more must be.
 func leastRoom(size int64, already bool) int64 {
-	least := min(mostRoom, size/shareOfRoom)
+	least := volume.Ample(size)
 	if already {
 		least += least / 4
 	}
 	return least
 }
 
-// short returns why a machine that has joined starts nothing, nil where there is room, or it has not joined. already: room was short at the
-// last look.
-func short(o *Options, already bool) error {
+// joinedShort is short for a machine that has joined, and nil for any other.
+func joinedShort(o *Options, already bool) error {
 	if o.Joined.Owner == "" {
 		return nil
 	}
+	return short(o, already)
+}
+
+// short returns why nothing is started on a disk that is short of room, nil where there is some. already: room was short at the last look.
+func short(o *Options, already bool) error {
 	s, err := volume.LookOwn(o.DataDir)
 	root := os.Geteuid() == 0
 	least := leastRoom(s.Size, already)
@@ -72,11 +73,11 @@ func (d *disk) keep() {
 			cache.Tidy(ctx)
 			tidy = now.Add(tidyEvery)
 		}
-		err := short(&e.o, was)
+		err := joinedShort(&e.o, was)
 		if now := time.Now(); err != nil && !now.Before(room) {
 			cache.MakeRoom(ctx)
 			room = now.Add(roomEvery)
-			err = short(&e.o, was)
+			err = joinedShort(&e.o, was)
 		}
 		if was = err != nil; was {
 			e.suspect(&protocol.Message{})

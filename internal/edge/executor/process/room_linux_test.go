@@ -185,6 +185,47 @@ func TestWhoFailsBesideAFullDiskIsExcused(t *testing.T) {
 	}
 }
 
+// TestWhoBeganOnAShortDiskIsExcused: who fills a disk that was short of room when it began is ended and forfeits its files as any other
+// is, but its node is to blame, which starts nothing until there is room.
+func TestWhoBeganOnAShortDiskIsExcused(t *testing.T) {
+	b := newBench(t, onSmallDisk(t))
+	release := b.fillDisk(true)
+	path := filepath.Join(b.o.DataDir, "full")
+	info, err := os.Stat(path)
+	must(err)
+	must(os.Truncate(path, info.Size()-700<<10)) // a twentieth of the disk is 1.2 MiB
+	b.do(lease(time.Minute, "sh", "-c", `head -c 60000000 /dev/zero > $SLUICE_OUTPUT_DIR/x`))
+	b.next(protocol.Started)
+	var r *job.Result
+	var waits string
+	for r == nil || waits == "" {
+		select {
+		case m := <-b.said:
+			switch m.Kind {
+			case protocol.Exited:
+				r = m.Body.(*protocol.Conclusion).Result
+			case protocol.Unhealthy:
+				waits = m.Body.(*protocol.Condition).Text
+			}
+		case <-time.After(patience):
+			t.Fatalf("it ended with %+v, the node is in trouble for %q", r, waits)
+		}
+	}
+	if r.Outcome != job.NodeFailed || r.Progress != 0 || !strings.Contains(r.Detail, "once there is room") {
+		t.Errorf("%v at %d: %s", r.Outcome, r.Progress, r.Detail)
+	}
+	if s, err := volume.Look(b.o.DataDir); err != nil || s.Free < 500<<10 {
+		t.Errorf("%+v (%v): what it wrote is still there", s, err)
+	}
+	if !strings.Contains(waits, "short of room") {
+		t.Errorf("the node waits for %q", waits)
+	}
+	release()
+	if c := b.next(protocol.Unhealthy).Body.(*protocol.Condition); c.Unhealthy {
+		t.Errorf("with room it is in trouble still: %s", c.Text)
+	}
+}
+
 // TestTheLargestFillsTheDisk: of two subjobs that each took half of the bytes free at their start, the one with more is ended.
 func TestTheLargestFillsTheDisk(t *testing.T) {
 	b := newBench(t, onSmallDisk(t))

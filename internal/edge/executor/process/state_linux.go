@@ -123,7 +123,9 @@ func (e *Executor) all() []*still {
 type health struct {
 	mu      sync.Mutex
 	probing bool
-	trying  sync.Mutex
+	// cut: a subjob that had begun was the node's failure, and the disk was not seen to have room since.
+	cut    bool
+	trying sync.Mutex
 }
 
 // hall are the rooms, and settled run directories that wait to be removed.

@@ -21,7 +21,7 @@ import (
 // of the result may count.
 //
 // On a full disk room is made before anything is written: the culprit forfeits what it wrote and is LimitKilled for it, unless it
-// succeeded. The failure of any other subjob counts as its node's.
+// succeeded (NodeFailed: see Forfeit). The failure of any other subjob counts as its node's.
 func (d Dir) Conclude(l *Lease, e Ending) (job.Result, error) {
 	state, full := d.DiskFull(l)
 	switch {

@@ -158,8 +158,11 @@ func (d Dir) fills(l *Lease, s volume.State, unlinked int64, must bool) string {
 		what += ", and there was no room left for anybody"
 	}
 	advice := "write less, or have the data directory "
-	if l.Joined {
+	switch {
+	case l.Joined:
 		advice = "it is done again where there is room; have this machine's data directory "
+	case d.beganShort(l):
+		advice = "it is done again once there is room; make some, or have the data directory "
 	}
 	return fmt.Sprintf("it filled %s: %s. What it wrote does not count and is removed: %s%s", s.Name(string(d)), what, advice,
 		elsewhere(s.Limit))
@@ -276,8 +279,15 @@ func (d Dir) wasForfeited() bool {
 	return false
 }
 
-// Forfeit removes all that a subjob wrote which is over and filled its disk, and makes r a LimitKilled result with why as its reason; on a
-// machine of a cluster NodeFailed.
+// beganShort says that the file system was short of room already when a subjob began: that it filled up is no fault of the subjob's, which
+// may have written very little.
+func (d Dir) beganShort(l *Lease) bool {
+	s, err := volume.Look(string(d))
+	return err == nil && l.Free.Disk.Bytes > 0 && l.Free.Disk.Bytes < volume.Ample(s.Size)
+}
+
+// Forfeit removes all that a subjob wrote which is over and filled its disk, and makes r a LimitKilled result with why as its reason;
+// NodeFailed on a machine of a cluster, and on a disk that was short of room when the subjob began.
 func (d Dir) Forfeit(l *Lease, r *job.Result, why string) error {
 	var errs []error
 	for _, folder := range []string{d.Output(), d.Checkpoint()} {
@@ -303,7 +313,7 @@ func (d Dir) Forfeit(l *Lease, r *job.Result, why string) error {
 	}
 	d.Strip()
 	r.Outcome, r.Progress, r.Checkpoint, r.Detail = job.LimitKilled, l.Range.From, false, why
-	if l.Joined {
+	if l.Joined || d.beganShort(l) {
 		r.Outcome = job.NodeFailed
 	}
 	return errors.Join(errs...)

@@ -19,6 +19,8 @@ const (
 	Answers = "answers"
 	// Unready is the exit status when it is no unit that is to blame.
 	Unready = contract.Unready
+	// NoRoom is the exit status when the disk had no room for what the adapter keeps.
+	NoRoom = contract.NoRoom
 )
 
 // Settings are what an adapter is told beside the contract's variables.

@@ -55,9 +55,11 @@ type feeder struct {
 	stdin, unread *os.File
 	// lacking is why not all lines could be read. Written by the feeder alone, and read behind it.
 	lacking error
-	// partial: what the command wrote last is no whole line; failed: it can't be kept. Written by the reader alone, and read behind it.
+	// partial: what the command wrote last is no whole line; failed: it can't be kept, and kept are the bytes before it. Written by the
+	// reader alone, and read behind it.
 	partial bool
 	failed  error
+	kept    int64
 }
 
 // open opens what a piece needs.
@@ -159,9 +161,9 @@ func (f *feeder) run(program string, argv []string) int {
 		return unready(fmt.Errorf("command %q: %w", argv[0], err))
 	}
 	var feeding, reading sync.WaitGroup
-	tooMany, over := make(chan struct{}, 1), make(chan struct{})
+	vain, over := make(chan struct{}, 1), make(chan struct{})
 	feeding.Go(f.feed)
-	reading.Go(func() { f.read(stdout, tooMany) })
+	reading.Go(func() { f.read(stdout, vain) })
 	go func() { _ = c.Wait(); close(over) }() // how it ended its state says
 
 	e := ending{total: f.to - f.from, header: f.s.Lines.AnswersHeader}
@@ -187,7 +189,7 @@ func (f *feeder) run(program string, argv []string) int {
 			tree.Kill(tree.Processes(tree.Below(os.Getpid())))
 		case <-leave:
 			e.left = true
-		case <-tooMany:
+		case <-vain:
 			_ = c.Process.Kill()
 		case <-again.C:
 			if f.tell(); ask == nil && f.complete() {
@@ -218,9 +220,15 @@ func (f *feeder) conclude(e *ending, c *exec.Cmd) int {
 			f.answered.Add(1)
 		}
 	}
+	if f.failed != nil { // what it has begun to write may have room for the progress file
+		_ = f.answers.Truncate(f.kept)
+		if n := f.count(); n <= f.offered.Load() {
+			_ = f.report(n, 0) // else what was reported before counts
+		}
+	}
 	if err := errors.Join(f.failed, f.answers.Close()); err != nil {
 		fmt.Fprintln(os.Stderr, "sluice: writing the answers:", err)
-		return 1
+		return contract.Failed(err)
 	}
 	e.fed, e.answered = f.fed.Load(), f.count()
 	if e.left { // the feeder may be about to write
@@ -238,7 +246,7 @@ func (f *feeder) conclude(e *ending, c *exec.Cmd) int {
 	}
 	if err := f.report(count, f.idle(count)); err != nil {
 		fmt.Fprintln(os.Stderr, "sluice: writing the progress file:", err)
-		return 1
+		return contract.Failed(err)
 	}
 	if status == own {
 		return contract.EndAs(c.ProcessState.Sys().(syscall.WaitStatus))
@@ -362,22 +370,28 @@ func (f *feeder) untouched() bool {
 	return err == nil && int64(left) == f.bytes.Load()
 }
 
-// read takes down what the command answers.
-func (f *feeder) read(stdout *os.File, tooMany chan<- struct{}) {
+// read takes down what the command answers. It says vain once nothing that follows can count.
+func (f *feeder) read(stdout *os.File, vain chan<- struct{}) {
+	stop := func() {
+		select {
+		case vain <- struct{}{}:
+		default:
+		}
+	}
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := stdout.Read(buf)
 		if n > 0 && f.failed == nil {
-			_, f.failed = f.answers.Write(buf[:n])
+			if _, f.failed = f.answers.Write(buf[:n]); f.failed != nil {
+				stop()
+			}
 		}
 		if n > 0 && f.failed == nil { // counted when it is there
+			f.kept += int64(n)
 			f.partial = buf[n-1] != '\n'
 			f.last.Store(int64(time.Since(f.started)))
 			if f.answered.Add(int64(bytes.Count(buf[:n], []byte{'\n'}))); f.count() > f.offered.Load() {
-				select {
-				case tooMany <- struct{}{}:
-				default:
-				}
+				stop()
 			}
 		}
 		if err != nil {

@@ -306,3 +306,20 @@ func TestInputs(t *testing.T) {
 		})
 	}
 }
+
+// TestNoRoomForAnswers: a disk without room is no line's fault, and the command is not kept at lines of which nothing counts.
+func TestNoRoomForAnswers(t *testing.T) {
+	t.Parallel()
+	w := worldOf(t, numbers(1000), 10, 1000)
+	if err := os.Symlink("/dev/full", filepath.Join(w.dir, "output", Answers)); err != nil {
+		t.Fatal(err)
+	}
+	p, said := w.command("sh", "-c", "head -n 1; exec sleep 1000")
+	_ = p.Run()
+	if got := p.ProcessState.ExitCode(); got != NoRoom || !strings.Contains(said.String(), "no space left") {
+		t.Errorf("status %d, want %d; it says %s", got, NoRoom, said)
+	}
+	if to := w.progress(); to != 10 {
+		t.Errorf("progress %d of answers that are nowhere", to)
+	}
+}

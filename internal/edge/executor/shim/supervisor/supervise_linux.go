@@ -314,9 +314,7 @@ func (s *subjob) judge(said word) job.Result {
 		}
 		r.Detail = fmt.Sprintf("what the subjob wrote can't be made durable: %v", err)
 	}
-	if l.Adapter.Given() && r.Outcome == job.ExitFailed && r.ExitCode == adapter.Unready {
-		r.Outcome, r.Detail = job.StartFailed, ""
-	}
+	saysWhose(l, &r)
 	outgrewDevice(l, &r, shim.Tail(s.dir.Stderr(), 20, 4<<10))
 	r.Start, r.End = s.note.At, max(s.note.At, s.gone)
 	r.Prepare, r.Unpack = l.Prepared(s.note.At)
@@ -331,6 +329,19 @@ func (s *subjob) judge(said word) job.Result {
 	r.Detail = detail(&r, r.Detail, s.detail, shim.Tail(s.dir.Stderr(), 20, 4<<10))
 	r.Startup, r.Stayed = s.startup(), s.stayed
 	return r
+}
+
+// saysWhose turns a failure into what an adapter says it is by its exit status, where that is none of a unit's.
+func saysWhose(l *shim.Lease, r *job.Result) {
+	if !l.Adapter.Given() || r.Outcome != job.ExitFailed {
+		return
+	}
+	switch r.ExitCode {
+	case adapter.Unready:
+		r.Outcome, r.Detail = job.StartFailed, ""
+	case adapter.NoRoom: // the disk may have room again by now
+		r.Outcome, r.Detail = job.NodeFailed, ""
+	}
 }
 
 // hearing is how long the word of a host that ends the machine may come after the end of a command that did not do well: hosts tell one

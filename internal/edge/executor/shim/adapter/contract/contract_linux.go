@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/volume"
 )
 
 // Report replaces the progress file at path. It is not synced: what the subjob has written is, before it counts.
@@ -22,6 +23,14 @@ func Report(path string, p shim.Progress) error {
 	return os.Rename(temp, path)
 }
 
+// Failed is the exit status of an adapter that can't keep what it should.
+func Failed(err error) int {
+	if volume.NoRoom(err) {
+		return NoRoom
+	}
+	return 1
+}
+
 // EndAs ends this process as a command ended: by the SIGKILL that ended it, since that says nothing of the unit that was being worked on,
 // or with the status that it returns, which says how. The statuses that mean something here are 1 then: a command that does not know the
 // contract means nothing by them.
@@ -32,7 +41,7 @@ func EndAs(w syscall.WaitStatus) int {
 		select {}
 	case w.Signaled():
 		return 128 + int(w.Signal())
-	case w.ExitStatus() == shim.YieldCode || w.ExitStatus() == Unready:
+	case w.ExitStatus() == shim.YieldCode || w.ExitStatus() == Unready || w.ExitStatus() == NoRoom:
 		return 1
 	}
 	return w.ExitStatus()

@@ -92,7 +92,7 @@ func Main(settings Settings, unready int, path string, argv []string) int {
 // failed says why the checkpoint can't be kept, and is the status for that.
 func failed(err error) int {
 	fmt.Fprintln(os.Stderr, "sluice: keeping the checkpoint directory:", err)
-	return 1
+	return contract.Failed(err)
 }
 
 func newRunner(s Settings) (*runner, error) {

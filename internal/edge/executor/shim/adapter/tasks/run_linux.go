@@ -97,7 +97,7 @@ func (r *runner) failed(err error) int {
 	if errors.As(err, new(*unstarted)) {
 		return r.unready
 	}
-	return 1
+	return contract.Failed(err)
 }
 
 // all runs the tasks, with progress after each.
@@ -111,7 +111,9 @@ func (r *runner) all(list []task) int {
 		}
 		rec, ends, err := r.settle(t, i == 0)
 		if err == nil && rec != nil {
-			err = errors.Join(r.keep(rec), r.report(t.unit+1))
+			if err = r.keep(rec); err == nil { // what has no record does not count
+				err = r.report(t.unit + 1)
+			}
 		}
 		if err != nil {
 			return r.failed(fmt.Errorf("%s: %w", t.label, err))

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/edge/executor/shim"
+	"sluice.dev/sluice/internal/edge/executor/shim/adapter/contract"
 )
 
 const (
@@ -363,5 +364,14 @@ echo '{"metric": 0.25, "step": 20}' >> "$SLUICE_METRICS_FILE"`,
 	j = start(t, Settings{Trials: &Trials{Table: "table"}}, 2, 4, "true")
 	if status := j.wait(); status != unready || !strings.Contains(j.stderr.String(), "ends before row 3") {
 		t.Errorf("exit %d: %s", status, &j.stderr)
+	}
+}
+
+// TestNoRoomForARecord: what a task has done is not known where its record has no room, and that is not its fault.
+func TestNoRoomForARecord(t *testing.T) {
+	j := start(t, Settings{Keep: true, Array: &Array{Indices: "0-3", Name: "n"}}, 0, 4, "sh", "-c",
+		`ln -s /dev/full $SLUICE_OUTPUT_DIR/../../../tasks.jsonl`)
+	if status := j.wait(); status != contract.NoRoom || j.said("progress") != "" || !strings.Contains(j.stderr.String(), "no space left") {
+		t.Errorf("exit %d, progress %q: %s", status, j.said("progress"), &j.stderr)
 	}
 }
