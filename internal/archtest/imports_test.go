@@ -79,7 +79,7 @@ func Direction(pkgs []Package) []string {
 // extension point. A folder of a package may stand on a level of its own: what a market is made of lies below the jobs that bid
 // in it, and the market above. The three actors share the top level and never import each other: they talk in messages.
 var coreLevel = map[string]int{
-	"errkind": 0, "digest": 0, "prng": 0, "invariant": 1, "quantity": 2, "alarm": 3, "outbox": 4, "filing": 5, "bitset": 3,
+	"indices": 0, "errkind": 0, "digest": 0, "prng": 0, "invariant": 1, "quantity": 2, "alarm": 3, "outbox": 4, "filing": 5, "bitset": 3,
 	"health": 3, "dirty": 3, "ranking": 3, "tally": 3, "mig": 3, "civil": 3, "trp": 3, "joint": 4, "job": 4, "starts": 5, "reclaim": 5,
 	"supply": 5, "pilot": 6, "forecast": 4, "ends": 5, "federation/flow": 5, "protocol": 6, "airlock": 6, "status": 7, "timeline": 7,
 	"score": 7, "market/trust": 8, "market/clearing": 7, "gang": 7, "federation/loan": 7, "policy": 8, "atomizer": 8, "capture": 7,

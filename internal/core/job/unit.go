@@ -1,6 +1,10 @@
 package job
 
-import "fmt"
+import (
+	"fmt"
+
+	"sluice.dev/sluice/internal/core/indices"
+)
 
 // UnitName is what a unit is called.
 func (s *Spec) UnitName() string {
@@ -10,8 +14,13 @@ func (s *Spec) UnitName() string {
 	return s.Unit
 }
 
-// Called is a unit as people call it, such as "item 50" or "line 51".
+// Called is a unit as people call it, such as "item 50" or "line 51". A task of an array is called by its index.
 func (s *Spec) Called(unit int64) string {
+	if text := s.Launch.Adapter.Array.Indices; text != "" {
+		if l, err := indices.Parse(text); err == nil && unit < int64(len(l.IDs)) { // a list that is accepted is a good one
+			return fmt.Sprintf("%s %d", s.UnitName(), l.IDs[unit])
+		}
+	}
 	return fmt.Sprintf("%s %d", s.UnitName(), unit+s.counted())
 }
 

@@ -15,6 +15,8 @@ func TestUnitsAreCalledAsPeopleCount(t *testing.T) {
 			"52", "52 to 61"},
 		{Spec{Unit: "record", Launch: Launch{Adapter: Adapter{Lines: Lines{Input: "in.csv", Format: CSV, Header: true}}}}, "record 51",
 			"51", "51 to 60"},
+		{Spec{Unit: "task", Launch: Launch{Adapter: Adapter{Array: Array{Indices: "100-199%7"}}}}, "task 150", "[50,51)", "[50,60)"},
+		{Spec{Unit: "task", Launch: Launch{Adapter: Adapter{Array: Array{Indices: "1-9"}}}}, "task 50", "[50,51)", "[50,60)"},
 	} {
 		if unit := c.spec.Called(50); unit != c.unit {
 			t.Errorf("%q, want %q", unit, c.unit)

@@ -1,3 +1,4 @@
+// Package array names the files of a job array's tasks. It imports nothing of ours: the small program that runs tasks names them too.
 package array
 
 import (

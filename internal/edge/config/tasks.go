@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/internal/core/indices"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/array"
 	"sluice.dev/sluice/internal/edge/strict"
@@ -39,12 +40,12 @@ func arrayOf(v strict.Value, total int64) (a job.Array) {
 	}
 	o := v.AsObject()
 	text := func(key string) (strict.Value, string) { return o.Get(key), o.Get(key).Text("text", "") }
-	indices := o.Must("indices")
-	a.Indices = indices.AsText()
-	if l, err := array.Parse(a.Indices); indices.Given() && err != nil {
-		indices.Wrong("%v", err)
-	} else if n := int64(len(l.IDs)); indices.Given() && total > 0 && n != total {
-		indices.Wrong("names %d tasks, and items.total is %d; want as many", n, total)
+	list := o.Must("indices")
+	a.Indices = list.AsText()
+	if l, err := indices.Parse(a.Indices); list.Given() && err != nil {
+		list.Wrong("%v", err)
+	} else if n := int64(len(l.IDs)); list.Given() && total > 0 && n != total {
+		list.Wrong("names %d tasks, and items.total is %d; want as many", n, total)
 	}
 	var v2 strict.Value
 	if v2, a.Name = text("name"); strings.ContainsFunc(a.Name, func(r rune) bool { return r < ' ' || r == '/' }) || len(a.Name) > 255 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/internal/core/indices"
 	"sluice.dev/sluice/internal/core/mig"
 	"sluice.dev/sluice/internal/core/quantity"
 	"sluice.dev/sluice/internal/edge/array"
@@ -19,7 +20,7 @@ type Request struct {
 	JobName string
 	// Array is the index list as written; empty: no array.
 	Array string
-	Tasks array.List
+	Tasks indices.List
 	// Time is 0 if it does not say, or says that there is no limit.
 	Time time.Duration
 	// Memory is of the GPU, 0 if nothing says it.
@@ -111,7 +112,7 @@ func (m *meaning) read(o Option) {
 			m.bad("has a sign in it that no file's name may have")
 		}
 	case "--array":
-		l, err := array.Parse(v)
+		l, err := indices.Parse(v)
 		if err != nil {
 			m.bad("%v", err)
 		}

@@ -3,7 +3,7 @@ package submit
 import (
 	"strconv"
 
-	"sluice.dev/sluice/internal/edge/array"
+	"sluice.dev/sluice/internal/core/indices"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/strict"
@@ -29,7 +29,7 @@ func tasksOf(unit string, n, parallel int) []strict.Set {
 
 // arrayTasks are the values of a job whose tasks are those of --array.
 func arrayTasks(text string) ([]strict.Set, error) {
-	l, err := array.Parse(text)
+	l, err := indices.Parse(text)
 	if err != nil {
 		return nil, command.Usage("--array %s: %w", text, err)
 	}

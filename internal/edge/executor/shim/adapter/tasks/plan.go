@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"sluice.dev/sluice/internal/core/indices"
 	"sluice.dev/sluice/internal/edge/array"
 )
 
@@ -80,7 +81,7 @@ func (s *Settings) plan(job string, from, to int64, command []string) ([]task, e
 }
 
 func (a *Array) plan(job string, from, to int64, command []string) (list []task, err error) {
-	all, err := array.Parse(a.Indices)
+	all, err := indices.Parse(a.Indices)
 	if err != nil {
 		return nil, fmt.Errorf("the index list %.60q: %w", a.Indices, err)
 	}

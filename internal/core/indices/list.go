@@ -1,6 +1,6 @@
-// Package array has what is said of the tasks of a job array: their index list, such as 1,3,5-9:2%4, and the names of their files. It
-// imports nothing of ours: the small program that runs tasks reads them too.
-package array
+// Package indices reads the index lists of job arrays, such as 1,3,5-9:2%4. It imports nothing of ours: the small program that runs tasks
+// reads them too.
+package indices
 
 import (
 	"fmt"
