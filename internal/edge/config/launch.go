@@ -107,8 +107,12 @@ func directoryAdapter(v strict.Value, s *job.Spec) (d job.Directory) {
 	}
 	d.Path = path.Clean(d.Path)
 	if p := of.Get("progress"); p.Given() {
-		if _, err := regexp.Compile(p.AsText()); err != nil {
+		switch by, err := regexp.Compile(p.AsText()); {
+		case err != nil:
 			p.Wrong("is no regular expression (%v); write for example 'step (\\d+)'", err)
+		case !findsNumbers(by):
+			p.Wrong("finds no number, so nobody would know how many steps are done: its first group, or all of it if it has none, has to "+
+				"match digits; write for example '%s'", numbering(p.AsText()))
 		}
 		d.Progress = p.AsText()
 	}

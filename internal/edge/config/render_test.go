@@ -103,7 +103,7 @@ func drawSpec(t *rapid.T) *job.Spec {
 	if s.Kind == job.Steps && rapid.Bool().Draw(t, "adapter") {
 		s.Grid = 1
 		s.Launch.Adapter.Directory = job.Directory{Path: rapid.StringMatching(`[a-z: #"]{1,9}(/[a-z]{1,3})?`).Draw(t, "path"),
-			Progress: rapid.SampledFrom([]string{"", `step (\d+)`, `"#: '`}).Draw(t, "progress")}
+			Progress: rapid.SampledFrom([]string{"", `step (\d+)`, `"#: '\d`}).Draw(t, "progress")}
 	}
 	if rapid.Bool().Draw(t, "umask is named") {
 		s.Launch.Umask = job.Umask{Named: true, Bits: uint16(rapid.IntRange(0, 0o777).Draw(t, "umask"))}
