@@ -132,6 +132,13 @@ func TestOutputAndLogs(t *testing.T) {
 	if r := sluice(t, addr, "", "output", "train", "--cat"); r.code != 0 || r.out != "one\ntwo" {
 		t.Errorf("%+v", r)
 	}
+	if r := sluice(t, addr, "", "output", "train", "--cat", "--file", "[x]"); r.code != 0 || r.out != "one\n" {
+		t.Errorf("%+v", r)
+	}
+	if r := sluice(t, addr, "", "output", "train", "--cat", "--file", "*.txt"); r.code != command.ExitFailed || r.out != "" ||
+		!strings.Contains(r.err, "no file of its committed output is *.txt: there are x, y") {
+		t.Errorf("%+v", r)
+	}
 	if r := sluice(t, addr, "", "output", "train", "--cat", "--subjob", "3-3"); r.code != command.ExitFailed ||
 		!strings.Contains(r.err, "no committed subjob 3-3") {
 		t.Errorf("%+v", r)
@@ -291,6 +298,9 @@ func TestUp(t *testing.T) {
 		for text := ""; ; {
 			n, err := r.Read(buf)
 			if text += string(buf[:n]); strings.Contains(text, "isolation: fake\n") || err != nil {
+				if !strings.HasPrefix(text, "sluice up serves on 127.0.0.1:") || !strings.Contains(text, ", data in d, version v1\n") {
+					t.Errorf("it says %q", text)
+				}
 				cancel()
 				_, _ = io.Copy(io.Discard, r)
 				return

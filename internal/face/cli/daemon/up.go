@@ -297,17 +297,21 @@ func up(ctx context.Context, a *session.Session, open func(context.Context, Opti
 }
 
 // serves says that the daemon serves, and where.
-func serves(a *session.Session, d *Daemon, addr, data string) error {
+func serves(a *session.Session, d *Daemon, o *Options, addr string) error {
 	version, _ := a.Version()
 	switch a.Format {
 	case "json", "yaml":
-		return a.Dump(command.Record{{Key: "version", Value: version}, {Key: "listen", Value: addr}, {Key: "dataDir", Value: data},
+		return a.Dump(command.Record{{Key: "version", Value: version}, {Key: "listen", Value: addr}, {Key: "dataDir", Value: o.DataDir},
 			{Key: "notes", Value: d.Notes}})
 	case "name":
 		_, err := fmt.Fprintln(a.Out, addr)
 		return err
 	}
-	lines := append([]string{fmt.Sprintf("sluice %s serves on %s, data in %s", version, addr, data)}, d.Notes...)
+	typed := "sluice up"
+	if o.Join {
+		typed = "sluice join"
+	}
+	lines := append([]string{fmt.Sprintf("%s serves on %s, data in %s, version %s", typed, addr, o.DataDir, version)}, d.Notes...)
 	_, err := fmt.Fprintln(a.Out, strings.Join(lines, "\n"))
 	return err
 }
@@ -332,7 +336,7 @@ func serve(ctx context.Context, a *session.Session, d *Daemon, o Options, option
 		stop()
 		return errors.Join(err, <-ran, server.Close())
 	}
-	if err = serves(a, d, server.Addr(), o.DataDir); err != nil {
+	if err = serves(a, d, &o, server.Addr()); err != nil {
 		stop()
 		return errors.Join(err, <-ran, server.Close())
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -82,12 +83,44 @@ func printFiles(ctx context.Context, a *session.Session, c sluicev1alpha1connect
 	if err != nil {
 		return a.Explain(err)
 	}
+	found := false
 	for stream.Receive() {
-		if _, err := to.Write(stream.Msg().Data); err != nil {
+		found = found || stream.Msg().Path != ""
+		if _, err = to.Write(stream.Msg().Data); err != nil {
 			return errors.Join(err, stream.Close())
 		}
 	}
-	return a.Explain(errors.Join(stream.Err(), stream.Close()))
+	if err = errors.Join(stream.Err(), stream.Close()); err != nil || found || what.File == "" {
+		return a.Explain(err)
+	}
+	return noFile(ctx, c, what)
+}
+
+// mostNamed is how many files an error names.
+const mostNamed = 10
+
+// noFile is the error of a pattern that no file has: which there are. Of those that differ in their folders alone one is named.
+func noFile(ctx context.Context, c sluicev1alpha1connect.SluiceServiceClient, what *pb.ReadOutputRequest) error {
+	resp, err := c.ListOutputs(ctx, connect.NewRequest(&pb.ListOutputsRequest{Name: what.Name}))
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, o := range resp.Msg.Outputs {
+		if what.Subjob == "" || o.Subjob == what.Subjob {
+			names = append(names, o.Files...)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	there := "nothing is committed yet that is a file"
+	if n := len(names); n > 0 {
+		there = "there are " + strings.Join(names[:min(n, mostNamed)], ", ")
+		if n > mostNamed {
+			there += fmt.Sprintf(" and %d more", n-mostNamed)
+		}
+	}
+	return errkind.Errorf(errkind.NotFound, "job %s: no file of its committed output is %s: %s", what.Name, what.File, there)
 }
 
 func outputColumns() []command.Column[*pb.Output] {

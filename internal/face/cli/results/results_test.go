@@ -11,12 +11,17 @@ import (
 	"testing"
 	"time"
 
+	pb "sluice.dev/sluice/api/sluice/v1alpha1"
 	"sluice.dev/sluice/internal/core/errkind"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/config"
+	"sluice.dev/sluice/internal/edge/executor/shim/adapter/tasks"
+	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/face/api/apitest"
 	"sluice.dev/sluice/internal/face/cli/clitest"
+	"sluice.dev/sluice/internal/face/cli/session"
 )
 
 // restarting is a daemon that goes away between a call and the next.
@@ -87,5 +92,49 @@ func TestResults(t *testing.T) {
 	if err := Judge(t.Context(), a, c, "sweep"); err == nil || command.ExitCode(err) != command.ExitFailed || !strings.Contains(err.Error(),
 		"trial 1: exit 3") {
 		t.Error(err)
+	}
+}
+
+// TestOpenTasks: what has no record yet is called by its index, and says whether it waits or runs; of a job that is over it stays open.
+func TestOpenTasks(t *testing.T) {
+	j := &pb.Job{Name: "a", Total: 6, State: pb.Job_RUNNING, Unit: "task", History: []*pb.Subjob{
+		{Range: &pb.Range{From: 0, To: 1}, Outcome: pb.Subjob_DONE},
+		{Range: &pb.Range{From: 1, To: 4}, Outcome: pb.Subjob_RUNNING, Running: true, Progress: 2},
+		{Range: &pb.Range{From: 4, To: 5}, Outcome: pb.Subjob_RUNNING, Running: true},
+		{Range: &pb.Range{From: 5, To: 6}, Outcome: pb.Subjob_SOLD, Running: true},
+	}}
+	spec, _, err := config.Compose([]strict.Set{{Path: "apiVersion", Value: "sluice.dev/v1alpha1"}, {Path: "kind", Value: "Job"},
+		{Path: "metadata.name", Value: "a"}, {Path: "spec.items.total", Value: "6"}, {Path: "spec.memory", Value: "1Gi"},
+		{Path: "spec.command", Value: "[x]"}, {Path: "spec.adapter.array.indices", Value: "10,20-24"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := config.RenderJob(spec, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Spec = string(text)
+	index := int64(10)
+	list := []tasks.Record{{Unit: 0, Task: &index, Output: "o"}}
+	said := func() string {
+		rows, err := rowsOf(j, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		a := &session.Session{App: &command.App{Out: &out, Format: "csv"}}
+		if err := show(a, rows); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	if got, want := said(), "task,state,seconds,end,output\n10,DONE,0,exit 0,o\n20,ENDED,,,\n21,RUNNING,,,\n22,WAITING,,,\n"+
+		"23,RUNNING,,,\n24,WAITING,,,\n"; got != want {
+		t.Errorf("%s, want\n%s", got, want)
+	}
+	j.State, j.Final, j.History = pb.Job_CANCELLED, true, nil
+	list = nil
+	if got := said(); !strings.HasPrefix(got, "task,state,seconds,end,output\n10,OPEN,,,\n20,OPEN") {
+		t.Errorf("%s", got)
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	pb "sluice.dev/sluice/api/sluice/v1alpha1"
+	"sluice.dev/sluice/internal/core/indices"
 	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/executor/shim/adapter/tasks"
 	"sluice.dev/sluice/internal/face/cli/session"
 )
@@ -22,8 +24,9 @@ func Cmd(a *session.Session) *cobra.Command {
 		Use: "results JOB", Short: "Show what became of each trial of a sweep, or task of an array",
 		Long: `Show one line for each trial of a sweep, or task of an array: its parameters, how it
 ended, and what its metrics said. DONE and FAILED have ended; SKIPPED was given up, since
-whenever it ran its subjob passed a limit; OPEN has not ended yet. METRIC and STEP are of the
-last line in $SLUICE_METRICS_FILE, LEAST and MOST are over all lines.`,
+whenever it ran its subjob passed a limit; WAITING has not begun, or runs again; RUNNING runs;
+ENDED has ended, and how is known once its subjob has; OPEN has not ended, and its job is over.
+METRIC and STEP are of the last line in $SLUICE_METRICS_FILE, LEAST and MOST are over all lines.`,
 		Example: "  sluice sweep results sweep-lr\n  sluice sweep results sweep-lr -o csv > results.csv",
 		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.CompleteJobs(),
 		RunE: a.Calling(func(ctx context.Context, c session.Client, args []string) error {
@@ -39,7 +42,9 @@ last line in $SLUICE_METRICS_FILE, LEAST and MOST are over all lines.`,
 
 // row is one task, with or without a record.
 type row struct {
-	unit   int64
+	unit int64
+	// index of an array; nil: it is a trial, or its job's file may not be read.
+	index  *int64
 	state  string
 	record tasks.Record
 }
@@ -66,11 +71,21 @@ func rowsOf(j *pb.Job, list []tasks.Record) ([]row, error) {
 		return nil, command.Usage("job %s has %d %ss; those of at most %d can be shown", j.GetName(), j.GetTotal(), j.GetUnit(), mostRows)
 	}
 	rows := make([]row, j.GetTotal())
+	state := "WAITING"
+	switch {
+	case j.GetFinal() && j.GetState() == pb.Job_COMPLETED:
+		state = "SKIPPED"
+	case j.GetFinal():
+		state = "OPEN"
+	}
+	called := indicesOf(j)
 	for i := range rows {
-		rows[i] = row{unit: int64(i), state: "OPEN"}
-		if j.GetFinal() && j.GetState() == pb.Job_COMPLETED {
-			rows[i].state = "SKIPPED"
+		if rows[i] = (row{unit: int64(i), state: state}); i < len(called) {
+			rows[i].index = &called[i]
 		}
+	}
+	for _, s := range j.GetHistory() {
+		underWay(rows, s)
 	}
 	for i := range list {
 		r := &list[i]
@@ -81,9 +96,44 @@ func rowsOf(j *pb.Job, list []tasks.Record) ([]row, error) {
 		if r.Failed() {
 			state = "FAILED"
 		}
-		rows[r.Unit] = row{r.Unit, state, *r}
+		rows[r.Unit].state, rows[r.Unit].record = state, *r
+		if r.Task != nil {
+			rows[r.Unit].index = r.Task
+		}
 	}
 	return rows, nil
+}
+
+// underWay says how far the tasks of a subjob are that does not count yet. It runs them one after another.
+func underWay(rows []row, s *pb.Subjob) {
+	from, to := s.GetRange().GetFrom(), min(s.GetRange().GetTo(), int64(len(rows)))
+	now := max(from, s.GetProgress())
+	switch s.GetOutcome() {
+	case pb.Subjob_RUNNING:
+	case pb.Subjob_PUBLISHING:
+		now = to
+	default:
+		return
+	}
+	for unit := from; unit < min(now, to); unit++ {
+		rows[unit].state = "ENDED"
+	}
+	if now < to {
+		rows[now].state = "RUNNING"
+	}
+}
+
+// indicesOf are those of an array's tasks, by its job file, which only who may read what the job writes is told.
+func indicesOf(j *pb.Job) []int64 {
+	spec, _, err := config.ParseJob("spec", []byte(j.GetSpec()))
+	if err != nil {
+		return nil
+	}
+	l, err := indices.Parse(spec.Launch.Adapter.Array.Indices)
+	if err != nil {
+		return nil
+	}
+	return l.IDs
 }
 
 // show prints the table.
@@ -122,18 +172,19 @@ func columnsOf(rows []row) (list []command.Column[row]) {
 		}})
 	}
 	var first *tasks.Record
-	measured, array := false, false
+	measured, tasked := false, false
 	for i := range rows {
 		if r := &rows[i].record; r.Output != "" {
 			first = cmp.Or(first, r)
-			measured, array = measured || r.Metrics != nil, array || r.Task != nil
+			measured = measured || r.Metrics != nil
 		}
+		tasked = tasked || rows[i].index != nil
 	}
-	add(map[bool]string{true: "task", false: "trial"}[array], func(r row) any {
-		if r.record.Task != nil {
-			return *r.record.Task
+	add(map[bool]string{true: "task", false: "trial"}[tasked], func(r row) any {
+		if r.index != nil {
+			return *r.index
 		}
-		if array {
+		if tasked {
 			return nil
 		}
 		return r.unit

@@ -157,3 +157,17 @@ func TestAnswersToStdout(t *testing.T) {
 		t.Errorf("it leaves %v, %v", list, err)
 	}
 }
+
+// TestOneLineIsOne: a count says so.
+func TestOneLineIsOne(t *testing.T) {
+	a := clitest.Session(t, apitest.New(), time.Now)
+	var said bytes.Buffer
+	a.Out, a.Err = &said, &said
+	for _, output := range []string{"-", "out.txt"} {
+		err := (&mapping{output: output}).tell(a, "many", 3, []int64{1, 3})
+		if err != nil || !strings.Contains(said.String(), "1 line answered") {
+			t.Errorf("%q, %v", &said, err)
+		}
+		said.Reset()
+	}
+}

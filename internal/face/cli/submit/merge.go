@@ -266,6 +266,10 @@ func (m *mapping) list(numbers []int64) error {
 // tell says what was written.
 func (m *mapping) tell(a *session.Session, name string, total int64, skipped []int64) error {
 	answered := total - int64(len(skipped))
+	unit := "lines"
+	if answered == 1 {
+		unit = "line"
+	}
 	most, list := mostNamed, m.output+skippedEnd
 	if m.printed() {
 		most = len(skipped) // there is no list
@@ -279,14 +283,14 @@ func (m *mapping) tell(a *session.Session, name string, total int64, skipped []i
 	}
 	numbers := strings.Join(named, ", ")
 	if m.printed() {
-		line := fmt.Sprintf("sluice: %d lines answered", answered)
+		line := fmt.Sprintf("sluice: %d %s answered", answered, unit)
 		if len(skipped) > 0 {
 			line += fmt.Sprintf("; %d skipped: %s", len(skipped), numbers)
 		}
 		_, err := fmt.Fprintln(a.Err, line)
 		return err
 	}
-	line := fmt.Sprintf("%d lines answered in %s", answered, m.output)
+	line := fmt.Sprintf("%d %s answered in %s", answered, unit, m.output)
 	if len(skipped) == 0 {
 		list = ""
 	} else {
