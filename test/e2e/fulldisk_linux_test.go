@@ -156,6 +156,12 @@ func TestAFullDiskSkipsNoLine(t *testing.T) {
 	}
 	d.until("it waits for room", func() bool { return strings.Contains(d.must("status"), "short of room") })
 	room()
+	d.done("m")
+	defer d.fill()() // who waits for it again needs no room
+	d.until("nothing more is accepted", func() bool { return strings.Contains(d.must("status"), "the reserve is in use") })
+	if _, errs, code := d.as([]byte(spec("late", "items: {total: 1, perItem: 1ms}", each(":"))), "submit", "-f", "-"); code == 0 {
+		t.Errorf("a new job is accepted: %s", errs)
+	}
 	answers, m, _ := d.mustMap(dir, args...)
 	if m.Answered != 40 || len(m.Skipped) != 0 || strings.Count(answers, "\n") != 40 {
 		t.Errorf("%+v, with %d lines\n%s", m, strings.Count(answers, "\n"), d.must("job", "m", "-o", "wide"))

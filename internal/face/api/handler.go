@@ -17,6 +17,7 @@ import (
 	"sluice.dev/sluice/internal/core/status"
 	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/edge/users"
+	"sluice.dev/sluice/internal/face/api/again"
 )
 
 // handler turns API calls into calls of the service.
@@ -83,6 +84,10 @@ func (h *handler) Submit(ctx context.Context, r *connect.Request[pb.SubmitReques
 	var failed error
 	for i, o := range h.service.SubmitAll(ctx, list, workdir) {
 		if o.Err != nil {
+			if r := again.Receipt(ctx, h.service.Job, &jobs[i], workdir, m.Replace, o.Err); r != nil {
+				out.Receipts = append(out.Receipts, r)
+				continue
+			}
 			if failed == nil {
 				failed = &errkind.Error{Kind: errkind.Of(o.Err), Err: of(jobs, i, o.Err)}
 			}
