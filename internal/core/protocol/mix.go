@@ -75,12 +75,12 @@ func (p *Publication) Mix(h digest.Hash) digest.Hash {
 // Mix mixes a settled subjob into a digest.
 func (p *Past) Mix(h digest.Hash) digest.Hash {
 	h = p.Committed.Mix(p.Claim.Mix(h)).Bool(p.Skipped).Int(int64(p.Outcome), int64(p.RealStart), int64(p.RealEnd))
-	h = p.Peak.Mix(h).Text(p.Detail).Int(int64(p.Prepare))
-	if p.Waited != 0 { // the digest of before this field existed
-		h = h.Int(int64(p.Waited))
+	h = p.Peak.Mix(h).Text(p.Detail).Int(int64(p.Spent.Prepare))
+	if p.Spent.Waited != 0 { // the digest of before this field existed
+		h = h.Int(int64(p.Spent.Waited))
 	}
-	if p.Startup != 0 || p.Stayed { // the same
-		h = h.Text("startup").Int(int64(p.Startup)).Bool(p.Stayed)
+	if p.Spent.Startup != 0 || p.Spent.Stayed { // the same
+		h = h.Text("startup").Int(int64(p.Spent.Startup)).Bool(p.Spent.Stayed)
 	}
 	if p.LeftNothing { // the same
 		h = h.Text("nothing")

@@ -74,11 +74,16 @@ type Past struct {
 	RealEnd   quantity.Instant
 	Peak      trp.Vector
 	Detail    string
-	Prepare   time.Duration
-	Waited    time.Duration
-	Startup   time.Duration
-	// Stayed and LeftNothing are job.Result's.
-	Stayed, LeftNothing bool
+	Spent     Spent
+	// LeftNothing is job.Result's.
+	LeftNothing bool
+}
+
+// Spent is what of a subjob's time was no work, as its job.Result has it.
+type Spent struct {
+	Prepare, Startup, Waited time.Duration
+	// Stayed: it went on in a program that was there.
+	Stayed bool
 }
 
 // Wall is the planned length of the claim without its grace.

@@ -11,8 +11,8 @@ import (
 	"sluice.dev/sluice/internal/core/quantity"
 )
 
-// TestOneProgramEndsForAJob: a job that is refused since a program ends for it waits for that slice, and has none end on the next one; where
-// the program never ends it looks elsewhere after a while.
+// TestOneProgramEndsForAJob: a job that is refused since a program ends for it waits for that slice, and has none end on the next one;
+// where the program never ends it looks elsewhere after a while.
 func TestOneProgramEndsForAJob(t *testing.T) {
 	for name, end := range map[string]time.Duration{"it ends": time.Second, "it never does": time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -22,8 +22,8 @@ func TestOneProgramEndsForAJob(t *testing.T) {
 			view := func(usable bool) {
 				s := w.slices[0]
 				s.vers++
-				w.reply(protocol.Message{Kind: protocol.Offer, From: s.at(), Epoch: w.epoch, Body: &protocol.SliceView{Slice: s.view, Node: "n",
-					Version: s.vers, Usable: usable, Gaps: s.gaps(w.now)}})
+				w.reply(protocol.Message{Kind: protocol.Offer, From: s.at(), Epoch: w.epoch, Body: &protocol.SliceView{Slice: s.view,
+					Node: "n", Version: s.vers, Usable: usable, Gaps: s.gaps(w.now)}})
 			}
 			w.lose = func(m *protocol.Message) bool {
 				if m.Kind != protocol.Ask {

@@ -204,9 +204,9 @@ func pastFields(c *coder.Coder, p *protocol.Past) {
 	coder.Instant(c, 21, &p.RealEnd)
 	coder.Vector(c, 22, &p.Peak)
 	coder.Text(c, 23, &p.Detail)
-	coder.Signed(c, 24, &p.Prepare)
-	coder.Signed(c, 25, &p.Waited)
+	coder.Signed(c, 24, &p.Spent.Prepare)
+	coder.Signed(c, 25, &p.Spent.Waited)
 	coder.Boolean(c, 26, &p.LeftNothing)
-	coder.Signed(c, 27, &p.Startup)
-	coder.Boolean(c, 28, &p.Stayed)
+	coder.Signed(c, 27, &p.Spent.Startup)
+	coder.Boolean(c, 28, &p.Spent.Stayed)
 }

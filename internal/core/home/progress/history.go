@@ -130,9 +130,9 @@ func (y *History) Unserve(since quantity.Instant) {
 func (y *History) Settle(p protocol.Past, r *job.Result, at quantity.Instant) (entry *protocol.Past, attained int64) {
 	y.settled = max(y.settled, at)
 	if r != nil {
-		p.Outcome, p.RealStart, p.RealEnd, p.Peak, p.Prepare, p.Waited = r.Outcome, r.Start, r.End, r.Peak, r.Prepare, r.Waited
+		p.Outcome, p.RealStart, p.RealEnd, p.Peak = r.Outcome, r.Start, r.End, r.Peak
+		p.Spent = protocol.Spent{Prepare: r.Prepare, Startup: r.Startup, Waited: r.Waited, Stayed: r.Stayed}
 		p.Detail, p.LeftNothing = cmp.Or(p.Detail, r.Detail), r.LeftNothing
-		p.Startup, p.Stayed = r.Startup, r.Stayed
 		attained = policy.MemoryTime(p.Demand, r.Ran())
 		y.attained += attained
 		if r.Start != 0 && (y.started == 0 || r.Start < y.started) {

@@ -33,7 +33,7 @@ func waited(s *home.Job) int64 {
 	ran, waited := time.Duration(0), time.Duration(0)
 	for i := range s.History().Past() {
 		if p := &s.History().Past()[i]; p.RealStart != 0 {
-			ran, waited = ran+max(0, p.RealEnd.Sub(p.RealStart)), waited+p.Waited
+			ran, waited = ran+max(0, p.RealEnd.Sub(p.RealStart)), waited+p.Spent.Waited
 		}
 	}
 	if ran <= 0 {

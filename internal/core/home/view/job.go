@@ -76,8 +76,8 @@ func settled(s *home.Job, past []protocol.Past, more int) []status.Subjob {
 		p := &past[i]
 		sub := showClaim(&p.Claim)
 		sub.Committed, sub.Start, sub.End, sub.Peak = p.Committed, p.RealStart, p.RealEnd, p.Peak[trp.Memory]
-		sub.Outcome, sub.Detail, sub.Prepare, sub.Waited = p.Outcome.String(), p.Detail, p.Prepare, p.Waited
-		sub.LeftNothing, sub.Startup, sub.Stayed = p.LeftNothing, p.Startup, p.Stayed
+		sub.Outcome, sub.Detail, sub.Prepare, sub.Waited = p.Outcome.String(), p.Detail, p.Spent.Prepare, p.Spent.Waited
+		sub.LeftNothing, sub.Startup, sub.Stayed = p.LeftNothing, p.Spent.Startup, p.Spent.Stayed
 		if p.Skipped {
 			sub.Outcome = status.Skipped
 		}

@@ -100,8 +100,8 @@ func TestAPieceIsCutByWhatItsStartTakes(t *testing.T) {
 	}
 }
 
-// TestAStartThatTakesLongerThanDeclaredWaitsForALongerWindow: a window that holds no work behind it is tried once, since one slow start must
-// not keep a job out, and is left to others after that.
+// TestAStartThatTakesLongerThanDeclaredWaitsForALongerWindow: a window that holds no work behind it is tried once, since one slow start
+// must not keep a job out, and is left to others after that.
 func TestAStartThatTakesLongerThanDeclaredWaitsForALongerWindow(t *testing.T) {
 	const now = quantity.Instant(time.Hour)
 	for failures, want := range map[int]string{0: "on short", 1: "on long"} {

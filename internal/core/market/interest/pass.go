@@ -29,8 +29,8 @@ type pass struct {
 	behind []*window.Slice
 }
 
-// offerTurn offers the windows of the slices in turn that have a speed, the smallest first; but where a program stays that a job can go on in
-// before all others, and where nobody can behind them.
+// offerTurn offers the windows of the slices in turn that have a speed, the smallest first; but where a program stays that a job can go on
+// in before all others, and where nobody can behind them.
 func (x *Interest) offerTurn(now quantity.Instant, speed int64, news bool, out *protocol.Out) {
 	p := pass{x: x, now: now, speed: speed, news: news, missed: x.missed[:0], latest: x.latest[:0]}
 	for range x.board.Classes() {
