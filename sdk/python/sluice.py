@@ -37,6 +37,7 @@ A program that stays between subjobs (`resident: true` in the job file) is a loo
 "Once" is a promise about committed output and checkpoints. Anything a program does elsewhere can happen twice.
 """
 
+import atexit
 import collections
 import datetime
 import json
@@ -315,7 +316,12 @@ def pieces(signals=(signal.SIGTERM,)):
         piece = Piece(os.environ)
         now.append(piece)
         listen()
-        yield piece
+        try:
+            yield piece
+        except GeneratorExit:  # the loop was left: what the piece says counts when the program ends
+            if piece._exit:
+                atexit.register(_end_as, piece)
+            raise
         sys.stdout.flush()
         if piece._error:
             print(piece._error, file=sys.stderr, flush=True)
@@ -338,16 +344,33 @@ def pieces(signals=(signal.SIGTERM,)):
             told = json.loads(line.decode())
             piece = Piece({name: str(told[key]) for key, name in _NAMES.items() if told.get(key) is not None})
             now.append(piece)
-            yield piece
-            sys.stdout.flush()
-            sys.stderr.flush()
-            answer = {"subjob": piece.subjob, "exit": piece._exit}
-            if piece._error:
-                answer["error"] = piece._error
-            _say(said, answer)
+            try:
+                yield piece
+            except GeneratorExit:  # the loop was left: without a word of the piece only what was reported counts
+                if piece._exit:
+                    _answer(said, piece)
+                raise
+            _answer(said, piece)
             now.clear()
     except _Ended:
         return
+
+
+def _end_as(piece):
+    sys.stdout.flush()
+    if piece._error:
+        print(piece._error, file=sys.stderr)
+    sys.stderr.flush()
+    os._exit(piece._exit)
+
+
+def _answer(fd, piece):
+    sys.stdout.flush()
+    sys.stderr.flush()
+    answer = {"subjob": piece.subjob, "exit": piece._exit}
+    if piece._error:
+        answer["error"] = piece._error
+    _say(fd, answer)
 
 
 def _say(fd, what):

@@ -314,6 +314,11 @@ class Pieces(unittest.TestCase):
                 piece.yield_()
             if piece.to == 40:
                 piece.fail("no luck")
+            if piece.to == 60:
+                piece.yield_()
+                break
+            if piece.to == 70:
+                break
             if piece.to == 50:
                 print("waits", flush=True)
                 while not piece.should_stop():
@@ -368,6 +373,20 @@ class Pieces(unittest.TestCase):
         self.assertEqual(p.stderr.read().decode().splitlines(), [w for n in range(1, 5) for w in ("piece %d" % n, "from a child")])
         self.assertEqual(p.wait(60), 0)
 
+    def test_a_loop_that_is_left_is_not_done(self):
+        p = self.start({"SLUICE_RESIDENT": "1"})
+        p.stdout.readline()
+        self.heard(p)
+        self.give(p, self.piece(6))
+        self.assertEqual(self.heard(p), {"subjob": "1-6", "exit": 85})
+        self.assertEqual(p.wait(60), 0)
+        p = self.start({"SLUICE_RESIDENT": "1"})
+        p.stdout.readline()
+        self.heard(p)
+        self.give(p, self.piece(7))
+        self.assertEqual(p.stdout.read(), b"")  # no answer: Sluice counts what was reported
+        self.assertEqual(p.wait(60), 0)
+
     def test_stops_a_piece_on_sigterm(self):
         p = self.start({"SLUICE_RESIDENT": "1"})
         p.stdout.readline()
@@ -389,7 +408,7 @@ class Pieces(unittest.TestCase):
         self.assertEqual(p.wait(60), 0)
 
     def test_has_the_one_piece_of_an_ordinary_subjob(self):
-        for n, code in ((1, 0), (3, 85), (4, 1)):
+        for n, code in ((1, 0), (3, 85), (4, 1), (6, 85)):
             piece = self.piece(n)
             p = self.start({name: str(piece[key]) for key, name in sluice._NAMES.items() if key in piece})
             out, err = p.communicate(timeout=60)

@@ -33,20 +33,27 @@ const mostAwaited = 15 * time.Second
 // Await has a job wait until a slice is offered on which a program ends for it. Meanwhile it would have one end on the next slice, and the
 // next.
 func (d *Delays) Await(now quantity.Instant, j *record.Job, slice job.SliceID) {
+	if j.Backoff().Rests() > now.Add(mostAwaited) {
+		return
+	}
 	d.Rest(now, j, mostAwaited)
 	j.Backoff().Await(slice)
+	d.forget(func(a awaited) bool { return a.job == j })
 	d.awaits = append(d.awaits, awaited{j, slice})
 }
 
 // Offered ends the wait of jobs for a slice.
 func (d *Delays) Offered(now quantity.Instant, slice job.SliceID) {
-	d.awaits = slices.DeleteFunc(d.awaits, func(a awaited) bool {
-		if a.slice == slice && a.job.Active() && a.job.Backoff().Rests() > now {
+	d.forget(func(a awaited) bool {
+		if a.slice == slice && a.job.Active() && a.job.Backoff().Awaits() == slice && a.job.Backoff().Rests() > now {
 			d.Rest(now, a.job, 0)
 		}
 		return a.slice == slice || !a.job.Active()
 	})
 }
+
+// forget drops those of who waits that are not to be kept.
+func (d *Delays) forget(over func(awaited) bool) { d.awaits = slices.DeleteFunc(d.awaits, over) }
 
 // refused notes that a job got no place that it asked for under a number, the newest one now being that. It avoids the slices it was
 // refused on, none if what it was refused for is no longer on offer.
@@ -95,6 +102,7 @@ func (d *Delays) LooksAnother(id job.SliceID) {
 
 // Removed: a slice is there no more, and nobody avoids it any more.
 func (d *Delays) Removed(id job.SliceID) {
+	d.forget(func(a awaited) bool { return a.slice == id })
 	for _, j := range d.book.Agenda.All(record.Avoiding) {
 		if j.Backoff().Removed(id) {
 			d.avoids(j)

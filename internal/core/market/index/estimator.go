@@ -83,9 +83,6 @@ func (e *Estimator) Cut(j *Job, s *window.Slice, start, end quantity.Instant) (a
 			p.Resident = v.Start != nil && v.Start.Resident
 			return p, r
 		}
-		if v.Start != nil && !v.Start.Resident && v.Learned.Failures > 0 && e.Longest(j) > end.Sub(start) {
-			return p, r // it was tried: its start takes too long for this window, and a longer one may come
-		}
 	}
 	return e.Fit(j, s.Class(), start, end)
 }

@@ -157,19 +157,6 @@ func (r *Residents) stays(now quantity.Instant, s *inventory.Slice) (why string,
 	if until <= now {
 		return "nobody came for it", 0
 	}
-	for _, sold := range s.Sold() {
-		if r.residence(sold.Token) == x.Number {
-			if sold.Start <= now { // it is about to go on
-				return "", until
-			}
-			continue
-		}
-		if sold.Start <= now.Add(notice) {
-			return "its slice is sold", 0
-		}
-		until = min(until, sold.Start.Add(-notice))
-		break
-	}
 	for _, c := range s.Closed() {
 		if o, hit := timeline.Overlap(&c, now, now.Add(notice)+1); hit {
 			return timeline.Describe(&o), 0
@@ -177,6 +164,17 @@ func (r *Residents) stays(now quantity.Instant, s *inventory.Slice) (why string,
 		if o, hit := timeline.Overlap(&c, now, until.Add(notice)); hit {
 			until = min(until, o.Start.Add(-notice))
 		}
+	}
+	for _, sold := range s.Sold() {
+		number := r.residence(sold.Token)
+		if number == x.Number || number == 0 && sold.Kind == protocol.ForHold { // of some holds nobody knows yet for what they are
+			continue
+		}
+		if sold.Start <= now.Add(notice) {
+			return "its slice is sold", 0
+		}
+		until = min(until, sold.Start.Add(-notice))
+		break
 	}
 	return "", until
 }

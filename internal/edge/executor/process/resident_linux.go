@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"sync"
 	"syscall"
 	"time"
@@ -60,10 +61,12 @@ type resident struct {
 // there is ended first. Without any a subjob whose program stays gets a new one; nil: its program does not stay.
 func (rs *residents) enter(r *run) (res *resident, waits *pool.Resident) {
 	w := r.work()
+	user, err := rs.e.o.User(w.Spec.Queue) // another than before, if the queue was given to another
 	for _, slice := range append([]job.SliceID{w.Slice}, w.Also...) {
 		rs.mu.Lock()
 		old := rs.on(slice)
-		if old != nil && !old.asked && slice == w.Slice && job.SameProgram(r.start.Job, w.Spec, old.job, old.spec) {
+		if old != nil && !old.asked && slice == w.Slice && err == nil && reflect.DeepEqual(user, old.lease.User) &&
+			job.SameProgram(r.start.Job, w.Spec, old.job, old.spec) {
 			waits = old.waits
 			old.last.told.Stays(nil)
 			old.waits, old.told = nil, false
@@ -71,16 +74,8 @@ func (rs *residents) enter(r *run) (res *resident, waits *pool.Resident) {
 			rs.mu.Unlock()
 			return old, waits
 		}
-		if old != nil {
-			old.dismiss()
-		}
 		rs.mu.Unlock()
-		if old != nil {
-			select {
-			case <-old.gone:
-			case <-rs.e.done:
-			}
-		}
+		rs.vacate(slice)
 	}
 	if !w.Spec.Resident || w.Plan.Resident {
 		return nil, nil
@@ -91,6 +86,31 @@ func (rs *residents) enter(r *run) (res *resident, waits *pool.Resident) {
 	defer rs.mu.Unlock()
 	rs.all[r.token] = res
 	return res, nil
+}
+
+// vacate ends the program that waits on a slice, if one does, and returns when it is gone.
+func (rs *residents) vacate(slice job.SliceID) {
+	rs.mu.Lock()
+	old := rs.on(slice)
+	if old != nil {
+		old.dismiss()
+	}
+	rs.mu.Unlock()
+	if old == nil {
+		return
+	}
+	select {
+	case <-old.gone:
+	case <-rs.e.done:
+	}
+}
+
+// clear ends what waits on the slices of a subjob that does not begin.
+func (rs *residents) clear(r *run) {
+	w := r.work()
+	for _, slice := range append([]job.SliceID{w.Slice}, w.Also...) {
+		rs.vacate(slice)
+	}
 }
 
 // on is the program that waits on a slice, nil if none does. rs.mu is held.
@@ -108,6 +128,15 @@ func (rs *residents) waiting(t job.Token) bool {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	return rs.after(t) != nil
+}
+
+// part ends the program that waits since a subjob, if one does.
+func (rs *residents) part(t job.Token) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if res := rs.after(t); res != nil {
+		res.dismiss()
+	}
 }
 
 // after is the program that waits since a subjob, nil if none does. rs.mu is held.
@@ -225,9 +254,14 @@ func (res *resident) leave() {
 		return
 	}
 	delete(rs.all, res.first)
-	close(res.gone)
 	res.e.originals.Release(res.first)
-	res.e.tasks.Go(func() { rs.remove(res.home) })
+	_ = res.home.Unmount()
+	old := res.e.s.In("runs", ".old-"+res.first.String()) // another program of that subjob may be about to make its home
+	if err := os.Rename(string(res.home), old); err != nil {
+		old = string(res.home)
+	}
+	close(res.gone)
+	res.e.tasks.Go(func() { rs.remove(shim.Dir(old)) })
 }
 
 // remove removes a home of which nothing lives.

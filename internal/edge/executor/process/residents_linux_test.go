@@ -56,7 +56,7 @@ func TestAProgramDiesWhileItWaits(t *testing.T) {
 	}
 }
 
-// TestAProgramDiesWithItsSubjob: it is judged by its exit, as any, or lost with its supervisor.
+// TestAProgramDiesWithItsSubjob: it is judged by its exit and, where that is in order, by what it has reported; or lost with its supervisor.
 func TestAProgramDiesWithItsSubjob(t *testing.T) {
 	both(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
@@ -70,12 +70,30 @@ func TestAProgramDiesWithItsSubjob(t *testing.T) {
 	})
 	t.Run("no answer", func(t *testing.T) {
 		b := newBench(t, nil)
-		if r := b.ends(resident(1, `exit 0`, ""), job.Done); r.Progress != 10 {
-			t.Errorf("it ended as %+v, want all done as of any program that exits 0", r)
+		if r := b.ends(resident(1, `exit 0`, ""), job.ExitFailed); r.Progress != 0 || !strings.Contains(r.Detail, "without an answer") {
+			t.Errorf("it ended as %+v, want nothing done", r)
+		}
+		if r := b.ends(resident(3, `echo '{"progress": 25}' >$progress; exit 0`, ""), job.Yielded); r.Progress != 25 {
+			t.Errorf("it ended as %+v, want what it has reported", r)
 		}
 		r := b.ends(resident(2, `echo broken >&2; exit 3`, ""), job.ExitFailed)
 		if r.ExitCode != 3 || !strings.Contains(r.Detail, "broken") {
 			t.Errorf("it ended as %+v, want exit status 3 with its last words", r)
+		}
+	})
+	t.Run("after its last answer", func(t *testing.T) { // it leaves its loop, and takes a while to end: the next subjob it never reads
+		b := newBench(t, nil)
+		leaves := filepath.Join(b.o.DataDir, "leaves")
+		each := `answer; while [ ! -e ` + leaves + ` ]; do sleep 0.1; done; exit 0`
+		b.works(resident(1, each, ""))
+		m := resident(2, each, "")
+		b.do(m)
+		b.next(protocol.Started)
+		if err := os.WriteFile(leaves, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r := b.concluded(m, job.NodeFailed).Result; r.Progress != 10 || !r.Stayed {
+			t.Errorf("it ended as %+v, want nothing done", r)
 		}
 	})
 	t.Run("supervisor", func(t *testing.T) {
@@ -418,5 +436,42 @@ func TestTheManualsProgram(t *testing.T) {
 		if len(all) != 3 || b.wroteTo(m, strconv.Itoa(3*i+2)) != "unit "+strconv.Itoa(3*i+2) {
 			t.Errorf("piece %d has written %v", i+1, all)
 		}
+	}
+}
+
+// TestAStartThatIsTooLateEndsWhatWaits: its node takes the program for the subjob's, and would never end it.
+func TestAStartThatIsTooLateEndsWhatWaits(t *testing.T) {
+	b := newBench(t, nil)
+	m := resident(1, writes, "")
+	b.works(m)
+	late := resident(2, writes, "")
+	late.Body.(*protocol.Work).End = late.Body.(*protocol.Work).Start - 1
+	b.do(late)
+	b.dismissed(m)
+	if c := b.concluded(late, job.NodeFailed); c.Resident != nil || c.Result.Start != 0 {
+		t.Errorf("it ended as %+v, with %+v", c.Result, c.Resident)
+	}
+}
+
+// TestAQueueOfAnotherUserStartsAnew: the queue's subjobs run as somebody else by now, who must not go on in the process of who was before.
+func TestAQueueOfAnotherUserStartsAnew(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can run subjobs as somebody else")
+	}
+	var user *shim.User
+	b := newBench(t, func(o *process.Options) {
+		o.User = func(string) (*shim.User, error) { return user, nil }
+	})
+	m := resident(1, writes, "")
+	b.works(m)
+	user = &shim.User{Name: "root"}
+	next := resident(2, writes, "")
+	b.do(next)
+	if said := b.next(protocol.Dismissed); said.Token != m.Token {
+		t.Errorf("%v is said to be gone, want %v", said.Token, m.Token)
+	}
+	b.next(protocol.Started)
+	if c := b.concluded(next, job.Done); c.Result.Stayed {
+		t.Errorf("it has gone on: %+v", c.Result)
 	}
 }

@@ -36,6 +36,8 @@ func (r *run) launch(witness journal.Position) {
 		r.over(job.Result{Outcome: outcome, ExitCode: -1, Progress: r.work().Range.From, End: now, Detail: why})
 	}
 	if r.work().End <= now {
+		r.e.residents.clear(r) // its node takes what waits there for the subjob's
+
 		fail(job.NodeFailed, "the lease was over before the start") // whatever was late, it was not the job
 		return
 	}

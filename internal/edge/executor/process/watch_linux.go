@@ -262,6 +262,9 @@ func (r *run) tellStored(res job.Result) {
 // returns is called: its slice is free meanwhile, and its home waits for the result beyond the lease's end.
 func (r *run) saysStoring(progress int64) (stop func()) {
 	return executor.Every(r.e.o.Report, func() {
+		if last, _ := r.control.state(); r.e.o.now() >= last.End { // as long as its result is not told, its node can't end what waits
+			r.e.residents.part(r.token)
+		}
 		r.told.Send(protocol.Report, &protocol.Observation{Slice: r.told.Slice, Progress: progress, At: r.e.o.now(), Storing: true,
 			Vacant: !r.e.residents.waiting(r.token)})
 	})

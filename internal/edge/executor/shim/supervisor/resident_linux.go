@@ -205,6 +205,24 @@ func (s *subjob) answered(w word) word {
 	return a
 }
 
+// mute reports whether a program that was to answer has ended in order instead, and was not asked to: it may never have read of its subjob,
+// so that only what it has reported counts.
+func (s *subjob) mute(said word) bool {
+	return s.lease.Stay != nil && said.Kind == exited && said.Code == 0 && said.Signal == 0 && s.cause == 0
+}
+
+// unanswered says of the result of such a program whose fault it is: of one that was there already, and has reported nothing, nobody's.
+func (s *subjob) unanswered(r *job.Result) {
+	r.ExitCode = 0
+	s.detail = "exit 0 without an answer for its subjob: what it has reported counts"
+	if r.Progress == s.lease.Range.From {
+		r.Outcome = job.ExitFailed
+		if s.stayed {
+			r.Outcome = job.NodeFailed
+		}
+	}
+}
+
 // mayStay reports whether the program may wait for another subjob, as far as its answer and its lease say.
 func (s *subjob) mayStay(said word) bool {
 	well := said.Kind == answered && (said.Code == 0 || said.Code == shim.YieldCode)
@@ -234,6 +252,9 @@ func (s *subjob) leave(said word) error {
 	s.gone = s.terms.now()
 	s.stay.memory = s.watch.meter.Measure(tree.Below(s.child.init.PID))
 	s.child.talk.leave()
+	// Making it durable may take long, and the slice is another's when the lease is over: then the program does not stay.
+	late := time.AfterFunc(s.terms.until(s.terms.kill(s.lease.Grace)), s.child.strike)
+	defer late.Stop()
 	r := s.judge(said)
 	if r.Outcome != job.Done && r.Outcome != job.Yielded {
 		s.part(said)
@@ -243,7 +264,7 @@ func (s *subjob) leave(said word) error {
 	}
 	s.watch.meter.Stores.Close()
 	err := s.write(&r)
-	if s.stays = err == nil; !s.stays { // nobody learns that it waits
+	if s.stays = late.Stop() && err == nil; !s.stays { // nobody learns that it waits
 		s.end()
 	}
 	return err

@@ -299,6 +299,10 @@ func (s *subjob) judge(said word) job.Result {
 		s.cause = job.Stopped
 	}
 	l := &s.lease
+	mute := s.mute(said)
+	if mute {
+		said.Code = shim.YieldCode
+	}
 	e := shim.Ending{ExitCode: int(said.Code), Signal: int(said.Signal), Cause: s.cause, Forced: s.forced, To: s.terms.to,
 		FirstTo: l.Range.To}
 	e.Unfit = s.dir.Unmount()
@@ -313,6 +317,9 @@ func (s *subjob) judge(said word) job.Result {
 			r.Outcome = job.NodeFailed
 		}
 		r.Detail = fmt.Sprintf("what the subjob wrote can't be made durable: %v", err)
+	}
+	if mute && r.Outcome == job.Yielded {
+		s.unanswered(&r)
 	}
 	saysWhose(l, &r)
 	outgrewDevice(l, &r, shim.Tail(s.dir.Stderr(), 20, 4<<10))
