@@ -56,7 +56,7 @@ func TestAProgramDiesWhileItWaits(t *testing.T) {
 	}
 }
 
-// TestAProgramDiesWithItsSubjob: it is judged by its exit and, where that is in order, by what it has reported; or lost with its supervisor.
+// TestAProgramDiesWithItsSubjob: it is judged by its exit and, if that is in order, by what it has reported; or lost with its supervisor.
 func TestAProgramDiesWithItsSubjob(t *testing.T) {
 	both(t, func(t *testing.T, change func(*process.Options)) {
 		b := newBench(t, change)
