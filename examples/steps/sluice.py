@@ -23,9 +23,21 @@ A job of kind `steps` resumes from what the last committed subjob left, and repo
             if job.should_stop(need=15):
                 job.yield_()
 
+A program that stays between subjobs (`resident: true` in the job file) is a loop over pieces; its start is paid once:
+
+    model = load()
+    for piece in sluice.pieces():
+        for unit in range(piece.from_, piece.to):
+            if piece.should_stop():
+                piece.yield_()
+                break
+            work(model, unit, piece.output_path("part-%d" % unit))
+            piece.progress(unit + 1)
+
 "Once" is a promise about committed output and checkpoints. Anything a program does elsewhere can happen twice.
 """
 
+import atexit
 import collections
 import datetime
 import json
@@ -35,7 +47,7 @@ import signal
 import sys
 import time
 
-__all__ = ["ContractError", "EXIT_YIELD", "Notice", "Subjob", "TRUNCATED", "YIELD"]
+__all__ = ["ContractError", "EXIT_YIELD", "Notice", "Piece", "Subjob", "TRUNCATED", "YIELD", "pieces"]
 
 #: The exit status that says: I stopped early, what I reported counts, run the rest again.
 EXIT_YIELD = 85
@@ -239,6 +251,132 @@ class Subjob:
         """Ends the program with status 85: stopped early on purpose, what was reported counts. Raises SystemExit."""
         sys.stdout.flush()
         sys.exit(EXIT_YIELD)
+
+
+class Piece(Subjob):
+    """A subjob of a program that stays: what a Subjob has, and memory_bytes (the same as memory).
+
+    The piece is over when the loop over pieces() comes back for the next: it is done, unless yield_() or fail() was called.
+    """
+
+    def __init__(self, env, clock=time.time, uptime=None):
+        Subjob.__init__(self, env, clock, uptime)
+        self.memory_bytes = self.memory
+        self._exit, self._error = 0, ""
+
+    def yield_(self):
+        """Says that it stopped early on purpose: what was reported counts. Go on to the next piece then: this does not leave the loop."""
+        self._exit, self._error = EXIT_YIELD, ""
+
+    def fail(self, text, exit=1):
+        """Says that it has failed, and why. The program is ended after that, and started anew for the next subjob."""
+        self._exit, self._error = exit, str(text)
+
+
+_NAMES = {
+    "job": "SLUICE_JOB",
+    "subjob": "SLUICE_SUBJOB",
+    "from": "SLUICE_FROM",
+    "to": "SLUICE_TO",
+    "deadline": "SLUICE_DEADLINE",
+    "memoryBytes": "SLUICE_MEMORY_BYTES",
+    "outputDir": "SLUICE_OUTPUT_DIR",
+    "checkpointDir": "SLUICE_CHECKPOINT_DIR",
+    "resumeDir": "SLUICE_RESUME_DIR",
+    "progressFile": "SLUICE_PROGRESS_FILE",
+    "leaseFile": "SLUICE_LEASE_FILE",
+    "noticeFile": "SLUICE_NOTICE_FILE",
+}
+
+
+class _Ended(BaseException):
+    """The program was told to end while it waited for a piece."""
+
+
+def pieces(signals=(signal.SIGTERM,)):
+    """The pieces of this program, one after another, until there are no more: a generator of Piece.
+
+    Call it once, from the main thread, when the program is ready for work. From then on stdout is stderr, for Python and for libraries and
+    children: the real one speaks with Sluice. The given signals ask the present piece to stop (should_stop()), and end the loop between
+    two. A program that is started for one subjob (no `resident: true`) gets that one as its only piece, and exits as the piece says.
+    """
+    now = []
+
+    def asked(number, frame):
+        for piece in now:
+            piece._stop = True
+        if not now:
+            raise _Ended()
+
+    def listen():
+        for number in signals:
+            signal.signal(number, asked)
+
+    if not os.environ.get("SLUICE_RESIDENT"):
+        piece = Piece(os.environ)
+        now.append(piece)
+        listen()
+        try:
+            yield piece
+        except GeneratorExit:  # the loop was left: what the piece says counts when the program ends
+            if piece._exit:
+                atexit.register(_end_as, piece)
+            raise
+        sys.stdout.flush()
+        if piece._error:
+            print(piece._error, file=sys.stderr, flush=True)
+        if piece._exit:
+            sys.exit(piece._exit)
+        return
+    sys.stdout.flush()
+    lines, said = os.fdopen(os.dup(0), "rb"), os.dup(1)
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    try:
+        listen()
+        _say(said, {"ready": True})
+        while True:
+            line = lines.readline()
+            if not line.endswith(b"\n"):
+                return
+            told = json.loads(line.decode())
+            piece = Piece({name: str(told[key]) for key, name in _NAMES.items() if told.get(key) is not None})
+            now.append(piece)
+            try:
+                yield piece
+            except GeneratorExit:  # the loop was left: without a word of the piece only what was reported counts
+                if piece._exit:
+                    _answer(said, piece)
+                raise
+            _answer(said, piece)
+            now.clear()
+    except _Ended:
+        return
+
+
+def _end_as(piece):
+    sys.stdout.flush()
+    if piece._error:
+        print(piece._error, file=sys.stderr)
+    sys.stderr.flush()
+    os._exit(piece._exit)
+
+
+def _answer(fd, piece):
+    sys.stdout.flush()
+    sys.stderr.flush()
+    answer = {"subjob": piece.subjob, "exit": piece._exit}
+    if piece._error:
+        answer["error"] = piece._error
+    _say(fd, answer)
+
+
+def _say(fd, what):
+    data = json.dumps(what).encode() + b"\n"
+    while data:
+        data = data[os.write(fd, data):]
 
 
 def parse_time(text):
