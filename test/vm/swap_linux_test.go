@@ -43,7 +43,11 @@ func swap(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if _, _, errno := unix.Syscall(unix.SYS_SWAPOFF, uintptr(unsafe.Pointer(path)), 0, 0); errno != 0 {
+		errno := unix.EINTR // a signal of Go's runtime interrupts it while much is read back
+		for errno == unix.EINTR {
+			_, _, errno = unix.Syscall(unix.SYS_SWAPOFF, uintptr(unsafe.Pointer(path)), 0, 0)
+		}
+		if errno != 0 {
 			t.Errorf("swapoff %s: %v", disk, errno)
 		}
 	})
