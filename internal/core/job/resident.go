@@ -2,6 +2,8 @@ package job
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	"sluice.dev/sluice/internal/core/digest"
 )
@@ -13,24 +15,20 @@ func (s *Spec) Residence(id ID) uint64 {
 	if !s.Resident {
 		return 0
 	}
-	l := &s.Launch
-	text := s.Owner + "\x00" + s.Queue + "\x00" + s.family(id) + "\x00" + l.Workdir + "\x00" + l.Subdir + "\x00" + l.Image
-	for _, c := range l.Command {
-		text += "\x00" + c
-	}
-	text += "\x00"
-	for _, e := range l.Env {
-		text += "\x00" + e
-	}
-	return max(1, digest.Key(text, int64(l.Umask.Mask())))
+	return max(1, digest.Key(s.program(id)))
 }
 
 // SameProgram reports whether a subjob of one job may go on in the program that one of the other has started.
 func SameProgram(id ID, s *Spec, other ID, o *Spec) bool {
-	a, b := &s.Launch, &o.Launch
-	return s.Resident && o.Resident && s.Owner == o.Owner && s.Queue == o.Queue && s.family(id) == o.family(other) &&
-		a.Workdir == b.Workdir && a.Subdir == b.Subdir && a.Image == b.Image && a.Umask.Mask() == b.Umask.Mask() &&
-		slices.Equal(a.Command, b.Command) && slices.Equal(a.Env, b.Env)
+	return s.Resident && o.Resident && s.program(id) == o.program(other)
+}
+
+// program is all that tells one program from another: whose it is, and how it is started.
+func (s *Spec) program(id ID) string {
+	l := &s.Launch
+	parts := []string{s.Owner, s.Queue, s.family(id), l.Workdir, l.Subdir, l.Image, strconv.Itoa(int(l.Umask.Mask())),
+		strconv.Itoa(len(l.Command))}
+	return strings.Join(slices.Concat(parts, l.Command, l.Env), "\x00")
 }
 
 // Family is what jobs share that learn from each other what a start costs: their template, else each is its own.

@@ -18,7 +18,7 @@ func newAsk(j *home.Job, s *sites.Slice, also []job.SliceID, p award.Piece) *hom
 		Slice: s.Name(), Also: also, Range: p.Range, Start: p.Start, End: p.End, Demand: p.Demand,
 		Peak: peakOn(&s.View().Slice, j, p.Range, p.Demand, p.Option),
 		Plan: protocol.Plan{Run: p.Run, Wall: p.Wall, Window: p.Window, Round: p.Round, Option: p.Option,
-			Residence: j.Spec.Residence(j.ID), Resident: p.Resident},
+			Residence: entryOf(j).floor.Residence(), Resident: p.Resident},
 	}
 	return &home.Ask{
 		Job: j, Sale: protocol.Sale{Placement: at, Speed: p.Speed, Bid: p.Bid}, Version: s.Version(), Late: p.Late,

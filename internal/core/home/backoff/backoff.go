@@ -201,7 +201,7 @@ func (s *State) Awaits() job.SliceID {
 }
 
 // Reopen begins another life of the job.
-func (s *State) Reopen() { s.failures, s.outlived, s.rests = Pause{}, 0, 0 }
+func (s *State) Reopen() { s.failures, s.outlived, s.rests, s.awaits = Pause{}, 0, 0, "" }
 
 // Rests is until when it pauses; 0 if it never did.
 func (s *State) Rests() quantity.Instant {

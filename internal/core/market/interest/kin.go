@@ -12,7 +12,8 @@ import (
 const (
 	// tenure is for how long since its start a program is a reason to pass over others: those who wait know when that is over.
 	tenure = 30 * time.Minute
-	// mostKin jobs in the policy's order are looked at for one that can go on in the program that stays.
+	// mostKin jobs in the policy's order, of each queue where it orders by these, are looked at for one that can go on in the program that
+	// stays.
 	mostKin = 256
 )
 
@@ -25,15 +26,14 @@ func (x *Interest) kin(now quantity.Instant, pick *index.Job, s *window.Slice, w
 		return nil, atomizer.Piece{}
 	}
 	queue, _ := pick.Queue()
-	looked := 0
 	for _, g := range x.index.Groups() {
-		jobs := g.On(s.Class().At())
+		jobs, looked := g.On(s.Class().At()), 0
 		if jobs == nil {
 			continue
 		}
 		for j := range jobs.Within(w.Length(now)) {
 			if looked++; looked > mostKin {
-				return nil, atomizer.Piece{}
+				break
 			}
 			if j.Residence() != r.Number || j.Spec().Priority < pick.Spec().Priority {
 				continue

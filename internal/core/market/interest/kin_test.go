@@ -1,6 +1,7 @@
 package interest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/market/markettest"
 	"sluice.dev/sluice/internal/core/market/starvation"
+	"sluice.dev/sluice/internal/core/policy/fair"
 	"sluice.dev/sluice/internal/core/policy/fifo"
 	"sluice.dev/sluice/internal/core/protocol"
 	"sluice.dev/sluice/internal/core/quantity"
@@ -112,5 +114,24 @@ func TestASlowStartKeepsNoJobOut(t *testing.T) {
 	w.run(now)
 	if len(w.seller.Sold) != 1 || len(w.seller.Wrong) > 0 {
 		t.Errorf("sold %q, wrong %q", w.seller.Sold, w.seller.Wrong)
+	}
+}
+
+// TestAnotherQueuesManyJobsHideNobody: each queue's first jobs are looked at, where the policy orders by queues.
+func TestAnotherQueuesManyJobsHideNobody(t *testing.T) {
+	const now = quantity.Instant(time.Hour)
+	w := newWorld(fair.Policy{}, starvation.Limit{}, false)
+	for i := range mostKin + 10 {
+		name := job.ID(fmt.Sprint("many-", i))
+		of := kindred(name, "cold", func(s *job.Spec) { s.Queue = "aa-many" })
+		w.submit(markettest.Job{Of: of, Came: now.Add(-time.Hour), Had: 1 << 40})
+	}
+	w.submit(markettest.Job{Of: kindred("first", "cold", nil), Came: now.Add(-time.Minute)})
+	w.submit(markettest.Job{Of: kindred("kin", "warm", nil), Came: now.Add(-time.Second)})
+	w.offer("s", 1, 1000, protocol.Gap{Start: now, End: now.Add(5 * time.Minute)})
+	w.slices[0].Supply.(*markettest.Slice).Stays = &protocol.Resident{Number: kindred("x", "warm", nil).Residence("x"), Since: now}
+	w.run(now)
+	if len(w.seller.Sold) == 0 || !strings.Contains(w.seller.Sold[0], ": kin ") || len(w.seller.Wrong) > 0 {
+		t.Fatalf("sold %q, wrong %q", w.seller.Sold, w.seller.Wrong)
 	}
 }

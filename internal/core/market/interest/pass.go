@@ -42,7 +42,7 @@ func (x *Interest) offerTurn(now quantity.Instant, speed int64, news bool, out *
 	}
 	for i := p.next(0); i >= 0; i = p.next(i + 1) {
 		p.skip(i)
-		if s := x.board.Slices()[i]; p.spares(s) {
+		if s := x.board.Slices()[i]; s.Resident() != nil { // whoever took it would end the program
 			p.behind = append(p.behind, s)
 			continue
 		}

@@ -16,16 +16,15 @@ func (p *pass) reunite(out *protocol.Out) {
 	}
 }
 
-// spares says whether a slice is left for the end of the pass: a program stays there, and whoever took it would end that.
-func (p *pass) spares(s *window.Slice) bool { return s.Resident() != nil }
-
-// residences are the numbers of the programs that the first jobs in the order can go on in.
+// residences are the numbers of the programs that the first jobs in the order of this pass can go on in.
 func (p *pass) residences() map[uint64]bool {
 	waiting := map[uint64]bool{}
 	for _, c := range p.x.board.Classes() {
-		looked := 0
+		if !p.covers(c) {
+			continue
+		}
 		for _, g := range p.x.index.Groups() {
-			jobs := g.On(c.At())
+			jobs, looked := g.On(c.At()), 0
 			if jobs == nil {
 				continue
 			}

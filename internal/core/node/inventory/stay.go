@@ -17,3 +17,6 @@ type Stay struct {
 	// Leaving is why it is to end; empty: it waits.
 	Leaving string
 }
+
+// ProgramGone is why what was cut to go on in a program is not sold, or does not begin, for people.
+const ProgramGone = "the program that it was to go on in is gone"

@@ -160,7 +160,7 @@ func (u *Runner) begin(now quantity.Instant, l *Lease, out *protocol.Out) (over 
 		u.endUnstarted(now, l, "not started within its window: "+why, out)
 		return true
 	case why == "" && l.terms.Plan.Resident && u.inventory.Record(l.terms.Slice).Stay() == nil:
-		u.endUnstarted(now, l, "the program that it was to go on in is gone", out)
+		u.endUnstarted(now, l, inventory.ProgramGone, out)
 		return true
 	case why == "":
 		u.leases.each(l, func(s *inventory.Slice) { s.Taken() })

@@ -101,7 +101,7 @@ func (r *Residents) Refuses(now quantity.Instant, s *inventory.Slice, a *protoco
 	x := s.Stay()
 	switch {
 	case x == nil && a.Plan.Resident:
-		return string(s.ID()) + ": the program that it was to go on in is gone"
+		return string(s.ID()) + ": " + inventory.ProgramGone
 	case x == nil || s.Serves(a.Plan.Residence) || a.Start > now.Add(notice):
 		return ""
 	}
