@@ -49,7 +49,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 COMMIT := $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 BUILD := $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
-.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast forecast-page forecast-page-test airlock incentives scale peers fabric machines pilots replay limits versitygw kube kube-soak kube-bench kube-assets kubelet cluster slurm programs upgrade soak kills planted mutants vmtest gpu gpu-rehearsal generate definitions chart image golden hooks clean
+.PHONY: help build demo test test-tags check format vet lint structure race fuzz bench baseline evaluation evaluation-full laminar leftover forecast forecast-page forecast-page-test airlock incentives scale peers fabric machines pilots replay limits versitygw etcd kube kube-soak kube-bench kube-assets kubelet cluster slurm programs upgrade soak kills planted mutants vmtest gpu gpu-rehearsal generate definitions chart image golden hooks clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' Makefile
@@ -62,14 +62,14 @@ ifneq ($(and $(filter-out 0,$(CGO_ENABLED)),$(shell command -v $(firstword $(CC)
 WITH_NVML := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations"
 NVML := $(WITH_NVML) $(BUILD) -tags "nvml $(TAGS)"
 TEST_NVML := $(WITH_NVML) $(GO) test -tags nvml ./internal/edge/inventory/nvml
-EVERY := s3 kubernetes figures machine nvml
+EVERY := s3 etcd kubernetes figures machine nvml
 else
 NVML := CGO_ENABLED=0 $(BUILD) -tags "$(TAGS)"
 TEST_NVML := true
-EVERY := s3 kubernetes figures machine
+EVERY := s3 etcd kubernetes figures machine
 endif
 # The packages with files behind a tag. What a tag hides passes what everything passes.
-TAGGED = $(shell git grep -lE '^//go:build .*(s3|kubernetes|nvml)' -- '*.go' ':!tools' | xargs -n1 dirname | sort -u | sed 's|^|./|')
+TAGGED = $(shell git grep -lE '^//go:build .*(s3|etcd|kubernetes|nvml)' -- '*.go' ':!tools' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 build: ## build bin/sluice and bin/sluice-shim
 	@mkdir -p bin
@@ -89,8 +89,8 @@ test: build ## every test; needs no network, no GPU and no root
 
 check: format vet lint structure test test-tags ## what a commit must pass, behind all build tags too: format, vet, lint, structure, tests
 
-test-tags: ## the tests behind the build tags kubernetes and s3 that need no server
-	SLUICE_KUBE=none $(GO) test -tags "s3 kubernetes" $(filter ./internal/%,$(TAGGED))
+test-tags: ## the tests behind the build tags kubernetes, s3 and etcd that need no server
+	SLUICE_KUBE=none $(GO) test -tags "s3 etcd kubernetes" $(filter ./internal/%,$(TAGGED))
 
 format: ## fail if a file is not gofmt'd, and name it
 	@bad="$$(git ls-files -z --cached --others --exclude-standard -- '*.go' | xargs -0 -r ls -d 2>/dev/null | xargs -r gofmt -l)"; \
@@ -172,6 +172,10 @@ limits: ## pilots in a log's gaps, with ends by users' limits and by what was le
 	$(GO) run ./bench/limits -data "$(DATA)" -write docs/benchmarks.md
 
 versitygw: $(VERSITYGW) ## build the S3 server that stores of kind s3 are tested against (a minute; without it these tests are skipped)
+
+etcd: ## journals in etcd against real members that are killed, paused and full (two minutes, and one the first time, to build etcd)
+	@SLUICE_KUBE_PARTS=etcd tools/kube/assets.sh build
+	SLUICE_ETCD=require SLUICE_KUBE_ASSETS="$$(tools/kube/assets.sh where)" $(GO) test -tags etcd -count=1 ./internal/edge/journal/... ./internal/face/cli/daemon
 
 kube: kube-assets versitygw chart ## the tests on real parts of Kubernetes: etcd, API server, scheduler, controllers, machines of kwok, Kueue; then make kubelet, but with KUBELET=0 (about 10 minutes, and 6 for the kubelet, besides what kube-assets takes)
 	cd tools/image && CGO_ENABLED=0 GOWORK=off $(GO) test .

@@ -280,6 +280,7 @@ var forbidden = []Forbidden{
 	{In: "internal/host", Import: "internal/core/timeline", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "internal/host", Import: "internal/core/atomizer", Why: "a driver that knows how to schedule is a second scheduler"},
 	{In: "", Except: []string{"internal/edge/store/s3"}, Import: "github.com/minio", Why: "only the kind s3 of store knows S3"},
+	{In: "", Except: []string{"internal/edge/journal/etcd"}, Import: "go.etcd.io/etcd", Why: "only the kind etcd of journal knows etcd"},
 	{In: "", Except: Kubernetes, Import: "k8s.io",
 		Why: "only the operator, the kinds kubernetes and what watches for a forecast talk to Kubernetes"},
 }

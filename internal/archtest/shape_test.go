@@ -25,7 +25,7 @@ const shapes = "testdata/shape.txt"
 // TestShape: no type grows above its bound, no struct, no package, and no order of files gets worse.
 func TestShape(t *testing.T) {
 	pkgs, err := packages.Load(&packages.Config{
-		Dir: root, BuildFlags: []string{"-tags=s3,kubernetes"},
+		Dir: root, BuildFlags: []string{"-tags=s3,etcd,kubernetes"},
 		Mode: packages.NeedName | packages.NeedFiles | packages.NeedSyntax | packages.NeedTypes | packages.NeedTypesInfo |
 			packages.NeedImports | packages.NeedExportFile,
 	}, "./internal/...", "./cmd/...", "./sdk/...")

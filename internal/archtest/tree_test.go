@@ -46,7 +46,7 @@ func goList(t *testing.T, args ...string) string {
 // tree reads the packages of the module with their imports, and with what is behind a tag.
 func tree(t *testing.T) []Package {
 	t.Helper()
-	dec := json.NewDecoder(strings.NewReader(goList(t, "-tags", "s3,kubernetes", "-json=ImportPath,Imports,TestImports,XTestImports",
+	dec := json.NewDecoder(strings.NewReader(goList(t, "-tags", "s3,etcd,kubernetes", "-json=ImportPath,Imports,TestImports,XTestImports",
 		"./...")))
 	var pkgs []Package
 	for {
@@ -89,13 +89,16 @@ func TestSupervisorStaysSmall(t *testing.T) {
 
 // TestWhatIsBehindATag: who builds sluice without a tag gets nothing of what is behind it, and who builds it with one does.
 func TestWhatIsBehindATag(t *testing.T) {
-	const s3 = "github.com/minio"
 	plain := strings.Fields(goList(t, "-deps", "./cmd/sluice"))
-	report(t, Without("cmd/sluice", plain, s3))
 	report(t, Without("cmd/sluice", plain, "k8s.io"))
-	if tagged := Without("cmd/sluice", strings.Fields(goList(t, "-deps", "-tags", "s3", "./cmd/sluice")), s3); len(tagged) == 0 &&
-		reaches(t, "./cmd/sluice", Module+"/internal/edge/store/all") {
-		t.Error("with the tag s3 it does not reach it either: the rule checks nothing")
+	for tag, behind := range map[string]struct{ library, table string }{
+		"s3": {"github.com/minio", "/internal/edge/store/all"}, "etcd": {"go.etcd.io/etcd", "/internal/edge/journal/all"},
+	} {
+		report(t, Without("cmd/sluice", plain, behind.library))
+		tagged := Without("cmd/sluice", strings.Fields(goList(t, "-deps", "-tags", tag, "./cmd/sluice")), behind.library)
+		if len(tagged) == 0 && reaches(t, "./cmd/sluice", Module+behind.table) {
+			t.Errorf("with the tag %s it does not reach %s either: the rule checks nothing", tag, behind.library)
+		}
 	}
 }
 

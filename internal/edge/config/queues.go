@@ -49,6 +49,8 @@ type Daemon struct {
 	// Store is where work directories, outputs and checkpoints lie, as `sluice store --store` takes it; empty: only work directories, in
 	// the data directory's own.
 	Store string
+	// Journal is where facts are kept, such as etcd://10.0.0.1:2379/sluice/lab; empty: in the data directory.
+	Journal string
 	// Providers lend machines to a head, each to a pool of its name.
 	Providers []Provider
 	// Renamed says of keys of the file that have another name now which it is.
@@ -59,7 +61,7 @@ type Daemon struct {
 const MostEnds = forecast.One * 9 / 10
 
 // ParseDaemon reads the daemon's file: {policy, queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, flow: {...},
-// starve: {...}, subjobs: {...}, ends: {risk}, retention: {age, jobs}, airlock: {...}, store: KIND:WHERE, zones (how many, or their
+// starve: {...}, subjobs: {...}, ends: {risk}, retention: {age, jobs}, airlock: {...}, store: KIND:WHERE, journal: etcd://..., zones (how many, or their
 // names), nodes (how many, or [{count, rack, block}]), gangs: {ports: FIRST-LAST}, providers: [{name, kind, ...}]}. Of a queue only name is
 // needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market, Subjobs and ProvidersOf say what they may hold. It is
 // as strict as ParseJob, and its error alike.
@@ -68,7 +70,7 @@ func ParseDaemon(name string, data []byte) (Daemon, error) {
 	d := Daemon{Ends: ends.DefaultTheta}
 	for _, doc := range c.Documents(data, 1) {
 		top := c.Root(doc, nil).Object("policy", "queues", "market", "flow", "starve", "subjobs", "ends", "retention", "zones", "nodes",
-			"gangs", "airlock", "store", "providers")
+			"gangs", "airlock", "store", "journal", "providers")
 		d.Policy = top.Get("policy").Text("a policy such as shortest", "")
 		d.Queues = QueuesOf(top.Get("queues"))
 		if top.Has("market") {
@@ -85,6 +87,7 @@ func ParseDaemon(name string, data []byte) (Daemon, error) {
 		d.Retention = retentionOf(top.Get("retention"))
 		d.Ports = portsOf(top.Get("gangs").Object("ports").Get("ports"))
 		d.Airlock = AirlockOf(top.Get("airlock"))
+		d.Journal = top.Get("journal").Text("a journal in etcd such as etcd://10.0.0.1:2379/sluice/lab", "")
 		d.Store = top.Get("store").Text("a store such as path:/mnt/shared/sluice", "")
 		d.Providers = ProvidersOf(top.Get("providers"))
 		d.Zones, d.ZoneNames = zonesOf(top.Get("zones"))

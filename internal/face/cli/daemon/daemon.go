@@ -31,7 +31,7 @@ import (
 	"sluice.dev/sluice/internal/edge/inventory"
 	inventories "sluice.dev/sluice/internal/edge/inventory/all"
 	"sluice.dev/sluice/internal/edge/journal"
-	"sluice.dev/sluice/internal/edge/journal/local"
+	journals "sluice.dev/sluice/internal/edge/journal/all"
 	"sluice.dev/sluice/internal/edge/store"
 	stores "sluice.dev/sluice/internal/edge/store/all"
 	"sluice.dev/sluice/internal/edge/survival"
@@ -54,7 +54,8 @@ func openWhole(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, err
 	}
 	open := func(dir string) (journal.Journal, error) {
-		return local.Open(dir, local.Options{Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
+		return journals.Open(ctx, dir, journals.Options{Spec: o.File.Journal, Depose: o.Depose,
+			Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
 	}
 	names, err := o.names(data, open)
 	if err != nil {
@@ -141,6 +142,9 @@ func openWhole(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, errors.Join(err, h.Close())
 	}
 	notes = append(notes, "slices: "+note, served)
+	if spec := o.File.Journal; spec != "" {
+		notes = append(notes, journalNote(spec, o.File.Store))
+	}
 	d := &Daemon{
 		Service: tenants{h, single, o.Config, o.File.Queues}, Run: h.Run, Close: h.Close, Monitor: h.Monitor(), Notes: notes,
 		Users: people, Self: ownUser(),
@@ -175,6 +179,15 @@ func guard(s survival.Survival, said string) status.Guard {
 	}
 	c := s.Capability()
 	return status.Guard{Level: c.Level.String(), Kind: c.Kind, Why: c.Why}
+}
+
+// journalNote says where facts are, and what does not outlive the data directory with them.
+func journalNote(spec, store string) string {
+	spec, _, _ = strings.Cut(spec, "?")
+	if store == "" {
+		return "journal: " + spec + "; what jobs leave is in this data directory alone, unless the daemon's file has a store"
+	}
+	return "journal: " + spec
 }
 
 // openStore opens the store that the daemon's file names, nil if it names none, and says where things lie, and why it does not answer now

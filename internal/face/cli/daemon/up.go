@@ -58,6 +58,8 @@ type Options struct {
 	Mechanism, Rigid string
 	// Horizon is how far ahead windows are offered.
 	Horizon time.Duration
+	// Depose: a journal in etcd is taken over from a daemon that has it open.
+	Depose bool
 	// SnapshotRecords is after how many records the journal is replaced by a snapshot; 0: as package host has it.
 	SnapshotRecords uint64
 	// Hot says how long jobs that are over stay in memory before they are archived.
@@ -175,7 +177,7 @@ Jobs that are over are kept on disk, for --retain and as long as there are no mo
 threads, what it writes besides output and checkpoints, and whether /tmp and /dev/shm
 are its own), of how often a learned end of a gap may be wrong where others come and go
 on slices (ends), of where work directories, outputs and checkpoints lie besides the
-data directory (store), of how many zones and nodes the GPUs are dealt among (zones also
+data directory (store), of where facts are kept (journal), of how many zones and nodes the GPUs are dealt among (zones also
 by name, where one was drained and is left out), of the ports where members of gangs on
 several nodes may meet (gangs), of which host schedulers lend machines to the head of a
 cluster (providers), of when jobs are forgotten, where no flag says it, and of what is
@@ -193,6 +195,7 @@ suspended):
   retention: {age: 168h, jobs: 1000000}
   airlock: {kind: auto, order: class, calm: 0.85, severe: 0.92, emergency: 0.97, timer: 30s}
   store: path:/mnt/shared/sluice
+  journal: etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379/sluice/lab?ca=ca.pem
   zones: 1
   nodes: 1
   gangs: {ports: 29400-30399}
@@ -233,6 +236,7 @@ suspended):
 	c.Flags().Int64Var(&o.File.Retention.Jobs, "retain-jobs", 0, "how many jobs that are over are kept (default 1000000)")
 	c.Flags().DurationVar(&o.Hot.Keep, "keep-hot", 0, "archive jobs so long after their end")
 	_ = c.Flags().MarkHidden("keep-hot") // it is there: for tests, which can't wait
+	c.Flags().BoolVar(&o.Depose, "depose", false, "take a journal in etcd over from a daemon that has it open; that one can then write nothing more")
 	c.Flags().StringVar(&f.config, "config", "", "a file of the policy, of queues, of the market's settings, of when a job has waited "+
 		"too long, of bounds of subjobs, of ends of gaps, of retention, of what is done where memory runs out and of a store")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")

@@ -1,0 +1,24 @@
+//go:build etcd
+
+package all
+
+import (
+	"context"
+
+	"sluice.dev/sluice/internal/edge/journal"
+	"sluice.dev/sluice/internal/edge/journal/etcd"
+)
+
+// openEtcd opens a journal in etcd, and says which one it is.
+func openEtcd(ctx context.Context, o Options, holder string) (j journal.Journal, is string, err error) {
+	e, err := etcd.Parse(o.Spec)
+	if err != nil {
+		return nil, "", err
+	}
+	e.Holder, e.Depose, e.Notice = holder, o.Depose, o.Notice
+	opened, err := etcd.Open(ctx, e)
+	if err != nil {
+		return nil, "", err
+	}
+	return opened, opened.Identity(), nil
+}
