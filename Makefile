@@ -175,7 +175,8 @@ versitygw: $(VERSITYGW) ## build the S3 server that stores of kind s3 are tested
 
 etcd: ## journals in etcd against real members that are killed, paused and full (two minutes, and one the first time, to build etcd)
 	@SLUICE_KUBE_PARTS=etcd tools/kube/assets.sh build
-	SLUICE_ETCD=require SLUICE_KUBE_ASSETS="$$(tools/kube/assets.sh where)" $(GO) test -tags etcd -count=1 ./internal/edge/journal/... ./internal/face/cli/daemon
+	SLUICE_ETCD=require SLUICE_KUBE_ASSETS="$$(tools/kube/assets.sh where)" $(GO) test -tags etcd -count=1 ./internal/edge/journal/etcd ./internal/edge/journal/all
+	SLUICE_ETCD=require SLUICE_KUBE_ASSETS="$$(tools/kube/assets.sh where)" $(MAKE) --no-print-directory kills KILLS=40 AWAY=2s STORMS=0 JOURNAL=etcd
 
 kube: kube-assets versitygw chart ## the tests on real parts of Kubernetes: etcd, API server, scheduler, controllers, machines of kwok, Kueue; then make kubelet, but with KUBELET=0 (about 10 minutes, and 6 for the kubelet, besides what kube-assets takes)
 	cd tools/image && CGO_ENABLED=0 GOWORK=off $(GO) test .
@@ -210,8 +211,8 @@ upgrade: ## a cluster whose machine is of the last build that spoke the version 
 
 soak: kills planted ## the kill soak (make soak KILLS=200), then the same with each planted bug in: the oracle must see it
 
-kills: ## only the kill soak (make kills KILLS=200 SNAPSHOT=120 AWAY=12s STORMS=0 STORE=1; storms of memory blow where the soak is root)
-	SLUICE_SOAK_KILLS=$(KILLS) SLUICE_SOAK_SNAPSHOT=$(SNAPSHOT) SLUICE_SOAK_AWAY=$(AWAY) SLUICE_SOAK_STORMS=$(STORMS) SLUICE_SOAK_STORE=$(STORE) $(GO) test -count=1 -timeout 0 -v -run TestSoak ./test/soak
+kills: ## only the kill soak (make kills KILLS=200 SNAPSHOT=120 AWAY=12s STORMS=0 STORE=1 JOURNAL=etcd; storms of memory blow where the soak is root)
+	SLUICE_SOAK_KILLS=$(KILLS) SLUICE_SOAK_SNAPSHOT=$(SNAPSHOT) SLUICE_SOAK_AWAY=$(AWAY) SLUICE_SOAK_STORMS=$(STORMS) SLUICE_SOAK_STORE=$(STORE) $(GO) test -count=1 -timeout 0 -v $(if $(JOURNAL),-tags $(JOURNAL)) -run TestSoak ./test/soak
 
 planted: ## only the planted bugs (about 6 minutes)
 	SLUICE_SOAK_PLANTED=40 $(GO) test -count=1 -timeout 0 -v -run TestPlanted ./test/soak

@@ -50,6 +50,9 @@ func newDaemon(bin, dir, planted string, snapshot int, g *group) (*daemon, error
 	if os.Getenv("SLUICE_SOAK_STORE") == "1" {
 		text += fmt.Sprintf("store: local:%s\n", filepath.Join(dir, "store"))
 	}
+	if journal != "" {
+		text += fmt.Sprintf("journal: %s%s\n", journal, dir)
+	}
 	if d.configured = text != ""; d.configured {
 		if err := os.WriteFile(d.config(), []byte(text), 0o600); err != nil {
 			return nil, err

@@ -33,9 +33,9 @@ func TestMain(m *testing.M) {
 // TestSoak is the kill soak. It runs when SLUICE_SOAK_KILLS says how many kills (make soak: 200). SLUICE_SOAK_SNAPSHOT is after
 // how many records a snapshot is written, and SLUICE_SOAK_AWAY how long the daemon stays down now and then: longer than leases,
 // skew and grace, so that subjobs end, and claims run out, while it is away. 0 for either: not at all. With SLUICE_SOAK_STORE=1 what
-// subjobs leave goes to a store, too. With SLUICE_SOAK_STORMS=1 Airlock is on, storms of memory blow, and the watcher is killed as well;
-// where there can be none the log says so. Hostile jobs run among the others: some must complete all the same, the rest must fail for
-// their own reason and publish nothing.
+// subjobs leave goes to a store, too. With the build tag etcd the journal is in a real etcd, which is killed as well. With
+// SLUICE_SOAK_STORMS=1 Airlock is on, storms of memory blow, and the watcher is killed as well; where there can be none the log says so.
+// Hostile jobs run among the others: some must complete all the same, the rest must fail for their own reason and publish nothing.
 func TestSoak(t *testing.T) {
 	kills := number(t, "SLUICE_SOAK_KILLS")
 	seed := uint64(time.Now().UnixNano())
@@ -61,6 +61,7 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	bin := build(t)
+	elsewhere(t)
 	// Whether a storm catches a subjob at work, and holds it where the sampler looks, is chance: where none did the soak is run again.
 	for range 8 {
 		r := soak(t, bin, "", kills, seed, m, 5*time.Minute)
@@ -144,7 +145,7 @@ func number(t *testing.T, variable string) int {
 func build(t *testing.T, flags ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	out, err := exec.Command("go", append(append([]string{"build"}, flags...), "-o", dir, "sluice.dev/sluice/cmd/sluice",
+	out, err := exec.Command("go", append(append([]string{"build", "-tags", tags}, flags...), "-o", dir, "sluice.dev/sluice/cmd/sluice",
 		"sluice.dev/sluice/cmd/sluice-shim")...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("build: %v\n%s", err, out)

@@ -61,10 +61,10 @@ type Daemon struct {
 const MostEnds = forecast.One * 9 / 10
 
 // ParseDaemon reads the daemon's file: {policy, queues: [{name, weight, cap, maxJobs, maxWindow, user}], market: {...}, flow: {...},
-// starve: {...}, subjobs: {...}, ends: {risk}, retention: {age, jobs}, airlock: {...}, store: KIND:WHERE, journal: etcd://..., zones (how many, or their
-// names), nodes (how many, or [{count, rack, block}]), gangs: {ports: FIRST-LAST}, providers: [{name, kind, ...}]}. Of a queue only name is
-// needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market, Subjobs and ProvidersOf say what they may hold. It is
-// as strict as ParseJob, and its error alike.
+// starve: {...}, subjobs: {...}, ends: {risk}, retention: {age, jobs}, airlock: {...}, store: KIND:WHERE, journal: etcd://..., zones (how
+// many, or their names), nodes (how many, or [{count, rack, block}]), gangs: {ports: FIRST-LAST}, providers: [{name, kind, ...}]}. Of a
+// queue only name is needed; weight is 1 if left out, and no cap, limit, bound or user is set. Market, Subjobs and ProvidersOf say what
+// they may hold. It is as strict as ParseJob, and its error alike.
 func ParseDaemon(name string, data []byte) (Daemon, error) {
 	c := strict.New(name, false)
 	d := Daemon{Ends: ends.DefaultTheta}

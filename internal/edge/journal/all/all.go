@@ -32,7 +32,7 @@ const elsewhere = "elsewhere"
 // Open opens the journal of a data directory whose folder for it is dir. Which kind a directory has is settled by its first opening: no
 // other is taken for it, since it would look like a directory without jobs.
 func Open(ctx context.Context, dir string, o Options) (journal.Journal, error) {
-	was, err := where(dir)
+	was, err := Elsewhere(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func Open(ctx context.Context, dir string, o Options) (journal.Journal, error) {
 	if err != nil {
 		return nil, err
 	}
-	j, is, err := openEtcd(ctx, o, host+":"+dir)
+	j, is, err := openEtcd(ctx, o.Spec, host+":"+dir, o.Depose, o.Notice)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +68,8 @@ func Open(ctx context.Context, dir string, o Options) (journal.Journal, error) {
 	return j, nil
 }
 
-// where is what a folder says of where its journal is, empty if it is the folder's own or not said yet.
-func where(dir string) (string, error) {
+// Elsewhere is what a folder says of where its journal is, empty if that is in it or not said yet.
+func Elsewhere(dir string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(dir, elsewhere))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil

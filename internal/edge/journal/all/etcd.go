@@ -10,12 +10,12 @@ import (
 )
 
 // openEtcd opens a journal in etcd, and says which one it is.
-func openEtcd(ctx context.Context, o Options, holder string) (j journal.Journal, is string, err error) {
-	e, err := etcd.Parse(o.Spec)
+func openEtcd(ctx context.Context, spec, holder string, depose bool, notice func(string)) (j journal.Journal, is string, err error) {
+	e, err := etcd.Parse(spec)
 	if err != nil {
 		return nil, "", err
 	}
-	e.Holder, e.Depose, e.Notice = holder, o.Depose, o.Notice
+	e.Holder, e.Depose, e.Notice = holder, depose, notice
 	opened, err := etcd.Open(ctx, e)
 	if err != nil {
 		return nil, "", err

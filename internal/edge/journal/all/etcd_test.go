@@ -1,4 +1,4 @@
-//go:build etcd
+//go:build etcd && linux
 
 package all
 

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -27,9 +28,9 @@ type guard struct {
 	rev *int64
 }
 
-// change makes a transaction that puts g's key to value and does ops, if this one is still the writer. One whose answer was lost may have been
-// made: it is asked for again until etcd answers or Patience is over, and then it is found by what the key has. The key's revision is
-// compared too, so a request that etcd carries out late, behind later ones, does nothing.
+// change makes a transaction that puts g's key to value and does ops, if this one is still the writer. One whose answer was lost may have
+// been made: it is asked for again until etcd answers or Patience is over, and then it is found by what the key has. The key's revision
+// is compared too, so a request that etcd carries out late, behind later ones, does nothing.
 //
 // An error of kind Exhausted has changed nothing. Any other may have, and ends the journal: the next opening reads what is there.
 func (j *Journal) change(g guard, value []byte, ops ...clientv3.Op) error {
@@ -38,8 +39,8 @@ func (j *Journal) change(g guard, value []byte, ops ...clientv3.Op) error {
 	ops = append(ops, clientv3.OpPut(g.key, string(value)))
 	for wait := answer; ; wait *= 2 {
 		one, over := context.WithTimeout(ctx, wait)
-		r, err := j.kv.Txn(one).If(j.leads(), clientv3.Compare(clientv3.ModRevision(g.key), "=", *g.rev)).Then(ops...).
-			Else(clientv3.OpGet(j.keys.leader()), clientv3.OpGet(g.key)).Commit()
+		r, err := j.kv.Txn(one).If(j.leads(), clientv3.Compare(clientv3.ModRevision(g.key), "=", *g.rev)).
+			Then(ops...).Else(clientv3.OpGet(j.keys.leader()), clientv3.OpGet(g.key)).Commit()
 		over()
 		switch {
 		case err == nil && r.Succeeded:
@@ -101,11 +102,7 @@ func passing(err error) bool {
 	if errors.As(err, &e) {
 		return e.Code() == codes.Unavailable || e.Code() == codes.DeadlineExceeded || errors.Is(err, rpctypes.ErrTooManyRequests)
 	}
-	switch status.Code(err) {
-	case codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.Canceled:
-		return true
-	}
-	return false
+	return slices.Contains([]codes.Code{codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.Canceled}, status.Code(err))
 }
 
 // away is the error of an etcd that does not answer, or refuses.

@@ -14,9 +14,9 @@
 //	state/SEQ/...  the parts of the snapshot as of record SEQ
 //
 // Whatever changes one of them is a transaction that compares the revision of leader. So who was deposed can change nothing more, whatever
-// it believes of leases and clocks: the key alive decides only whether to refuse a second opening. Each value is sealed with a digest
-// over its name and content, and a batch has the position behind it, which a reader computes from the records: what is damaged, missing or of
-// another place is named.
+// it believes of leases and clocks: the key alive decides only whether to refuse a second opening. Each value is sealed with a digest over
+// its name and content, and a batch has the position behind it, which a reader computes from the records: what is damaged, missing or
+// of another place is named.
 package etcd
 
 import (
@@ -89,7 +89,7 @@ type Journal struct {
 	asked, replayed bool
 	// broken is why it is not written any more.
 	broken error
-	// last is the position of the last record, stateAt that of the snapshot that counts; lastRev and stateRev are the revisions of their keys.
+	// last is the position of the last record, stateAt that of the snapshot that counts; lastRev and stateRev are their keys' revisions.
 	last, stateAt     journal.Position
 	lastRev, stateRev int64
 	// stateBytes and batchBytes are what the snapshot and the batches behind it take.

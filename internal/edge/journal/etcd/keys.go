@@ -25,8 +25,8 @@ func (k keys) state() string  { return string(k) + "state" }
 
 func (k keys) batch(first uint64) string { return fmt.Sprintf("%sbatch/%016x", string(k), first) }
 
-// part is one part of what a single value has no room for: of the batch that begins with a record, or of the snapshot as of one. Each try to
-// write it has names of its own, so that a request of an earlier one, which etcd may still carry out, changes nothing of it.
+// part is one part of what a single value has no room for: of the batch that begins with a record, or of the snapshot as of one. Each try
+// to write it has names of its own, so that a request of an earlier one, which etcd may still carry out, changes nothing of it.
 func (k keys) part(of string, seq uint64, t try, n int) string {
 	return fmt.Sprintf("%s/%08x", k.tryOf(of, seq, t), n)
 }

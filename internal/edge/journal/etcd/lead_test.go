@@ -1,4 +1,4 @@
-//go:build etcd
+//go:build etcd && linux
 
 package etcd
 
@@ -241,8 +241,8 @@ func (x *lossyTxn) Commit() (*clientv3.TxnResponse, error) {
 	return r, err
 }
 
-// TestMembersThatAreKilled: with one member killed and started again in turn, what was told is stored, once; without a majority an Append waits,
-// and after Patience the journal is over.
+// TestMembersThatAreKilled: with one member killed and started again in turn, what was told is stored, once; without a majority an Append
+// waits, and after Patience the journal is over.
 func TestMembersThatAreKilled(t *testing.T) {
 	members := etcdtest.Start(t, 3, false)
 	o := Options{Endpoints: endpoints(members), Prefix: "/killed"}

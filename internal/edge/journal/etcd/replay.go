@@ -82,7 +82,7 @@ func (r *reading) all(snapshot func(io.Reader) error, record func(journal.Positi
 	case err != nil:
 		return r.j.corrupt("last", "%w", err)
 	case end.Seq > r.last.Seq:
-		return r.j.corrupt(r.j.keys.own([]byte(r.j.keys.batch(r.last.Seq+1))), "it is missing: the journal ends at record %d, and was at %s", r.last.Seq, end)
+		return r.j.corrupt(r.next(), "it is missing: the journal ends at record %d, and was at %s", r.last.Seq, end)
 	case end != r.last:
 		return r.j.corrupt("last", "it is %s, and the records end at %s", end, r.last)
 	}
@@ -148,7 +148,7 @@ func (r *reading) batch(kv *mvccpb.KeyValue, record func(journal.Position, []byt
 		return r.j.corrupt(name, "no key of a journal's: %w", err)
 	}
 	if first != r.last.Seq+1 {
-		return r.j.corrupt(r.j.keys.own([]byte(r.j.keys.batch(r.last.Seq+1))), "it is missing: record %d is followed by %s", r.last.Seq, name)
+		return r.j.corrupt(r.next(), "it is missing: record %d is followed by %s", r.last.Seq, name)
 	}
 	h, body, err := contentOf(name, kv.Value)
 	if err != nil {
@@ -178,6 +178,9 @@ func (r *reading) batch(kv *mvccpb.KeyValue, record func(journal.Position, []byt
 	r.last = at
 	return nil
 }
+
+// next is the name of the key that the next batch has.
+func (r *reading) next() string { return r.j.keys.own([]byte(r.j.keys.batch(r.last.Seq + 1))) }
 
 // one is a single key, nil if it is not there.
 func (r *reading) one(key string) (*mvccpb.KeyValue, error) {

@@ -11,7 +11,8 @@ import (
 	"sluice.dev/sluice/internal/edge/journal"
 )
 
-// snapshot is a snapshot that is being written: parts that nothing names until one transaction puts the key state and removes what it covers.
+// snapshot is a snapshot that is being written: parts that nothing names until one transaction puts the key state and removes what it
+// covers.
 type snapshot struct {
 	j    *Journal
 	h    header

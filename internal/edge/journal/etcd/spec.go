@@ -22,9 +22,9 @@ const Name = "etcd"
 // PasswordVariable is the environment's variable with the password of a spec's user: no file that others may read has it.
 const PasswordVariable = "SLUICE_ETCD_PASSWORD"
 
-// Parse reads a spec: etcd://HOST:PORT[,HOST:PORT...]/PREFIX[?ca=FILE&cert=FILE&key=FILE&user=NAME&tls=off]. Connections are by TLS, held to the
-// system's authorities or to those of the file ca, with the client's certificate in cert and key; tls=off is for endpoints that nobody
-// else can listen in on, and needs no word for this machine's own addresses. Its error has all that is wrong.
+// Parse reads a spec: etcd://HOST:PORT[,HOST:PORT...]/PREFIX[?ca=FILE&cert=FILE&key=FILE&user=NAME&tls=off]. Connections are by TLS, held
+// to the system's authorities or to those of the file ca, with the client's certificate in cert and key; tls=off is for endpoints that
+// nobody else can listen in on, and need not be said of this machine's own addresses. Its error has all that is wrong.
 func Parse(spec string) (Options, error) {
 	var o Options
 	var wrong []error
@@ -53,8 +53,8 @@ func Parse(spec string) (Options, error) {
 	}
 	local := true
 	for _, h := range strings.Split(hosts, ",") {
-		name, port, err := net.SplitHostPort(h)
-		if err != nil || name == "" || port == "" {
+		name, port, not := net.SplitHostPort(h)
+		if not != nil || name == "" || port == "" {
 			bad("the endpoint %q is not HOST:PORT", h)
 			continue
 		}

@@ -54,7 +54,7 @@ func openWhole(ctx context.Context, o Options) (*Daemon, error) {
 		return nil, err
 	}
 	open := func(dir string) (journal.Journal, error) {
-		return journals.Open(ctx, dir, journals.Options{Spec: o.File.Journal, Depose: o.Depose,
+		return journals.Open(ctx, dir, journals.Options{Spec: o.File.Journal, Depose: o.Journal.Depose,
 			Notice: func(text string) { o.Log.Warn("journal", "notice", text) }})
 	}
 	names, err := o.names(data, open)
@@ -118,7 +118,7 @@ func openWhole(ctx context.Context, o Options) (*Daemon, error) {
 			}
 			return x, files, failed
 		},
-		Inventory: inv, Ours: processes.Ours, Log: o.Log, SnapshotRecords: o.SnapshotRecords,
+		Inventory: inv, Ours: processes.Ours, Log: o.Log, SnapshotRecords: o.Journal.SnapshotRecords,
 		Guard: guard(memory, said), About: status.About{
 			Version: o.Version, Commit: o.Commit, Mechanism: o.Mechanism, Policy: config.Zones[0].Policy.Name(), Listen: o.Listen,
 			SingleUser: single,

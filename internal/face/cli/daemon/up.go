@@ -58,10 +58,7 @@ type Options struct {
 	Mechanism, Rigid string
 	// Horizon is how far ahead windows are offered.
 	Horizon time.Duration
-	// Depose: a journal in etcd is taken over from a daemon that has it open.
-	Depose bool
-	// SnapshotRecords is after how many records the journal is replaced by a snapshot; 0: as package host has it.
-	SnapshotRecords uint64
+	Journal Journaling
 	// Hot says how long jobs that are over stay in memory before they are archived.
 	Hot   filing.Config
 	found found
@@ -73,6 +70,14 @@ type Options struct {
 	Log   *slog.Logger
 	// Version and Commit of the build.
 	Version, Commit string
+}
+
+// Journaling says how the journal is opened and kept short.
+type Journaling struct {
+	// Depose: one in etcd is taken over from a daemon that has it open.
+	Depose bool
+	// SnapshotRecords is after how many records it is replaced by a snapshot; 0: as package host has it.
+	SnapshotRecords uint64
 }
 
 // found is what is known of the machine once its slices were looked at.
@@ -236,12 +241,12 @@ suspended):
 	c.Flags().Int64Var(&o.File.Retention.Jobs, "retain-jobs", 0, "how many jobs that are over are kept (default 1000000)")
 	c.Flags().DurationVar(&o.Hot.Keep, "keep-hot", 0, "archive jobs so long after their end")
 	_ = c.Flags().MarkHidden("keep-hot") // it is there: for tests, which can't wait
-	c.Flags().BoolVar(&o.Depose, "depose", false, "take a journal in etcd over from a daemon that has it open; that one can then write nothing more")
+	c.Flags().BoolVar(&o.Journal.Depose, "depose", false, "take a journal in etcd over from a daemon that has it open; that one can then write nothing more")
 	c.Flags().StringVar(&f.config, "config", "", "a file of the policy, of queues, of the market's settings, of when a job has waited "+
 		"too long, of bounds of subjobs, of ends of gaps, of retention, of what is done where memory runs out and of a store")
 	c.Flags().StringVar(&f.cert, "tls-cert", "", "the certificate to serve with, PEM")
 	c.Flags().StringVar(&f.key, "tls-key", "", "its key, PEM")
-	c.Flags().Uint64Var(&o.SnapshotRecords, "snapshot-records", 0, "replace the journal by a snapshot after so many records")
+	c.Flags().Uint64Var(&o.Journal.SnapshotRecords, "snapshot-records", 0, "replace the journal by a snapshot after so many records")
 	_ = c.Flags().MarkHidden("snapshot-records") // it is there: for tests, which want many
 	c.Flags().StringVar(&f.logLevel, "log", "info", "what to log: debug, info, warn or error")
 	return a.Output(c)

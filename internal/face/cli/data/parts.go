@@ -15,6 +15,7 @@ import (
 	"sluice.dev/sluice/internal/edge/archive/bolt"
 	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/edge/config"
+	journals "sluice.dev/sluice/internal/edge/journal/all"
 	"sluice.dev/sluice/internal/edge/journal/local"
 	"sluice.dev/sluice/internal/edge/strict"
 	"sluice.dev/sluice/internal/face/cli/session"
@@ -23,6 +24,10 @@ import (
 
 // verifyJournal reads a data directory's journal and describes it in one line.
 func verifyJournal(_ context.Context, dataDir string) (string, error) {
+	if at, err := journals.Elsewhere(filepath.Join(dataDir, "journal")); err != nil || at != "" {
+		return "", errors.Join(err, errkind.Errorf(errkind.Unsupported, "the journal of %s is elsewhere (%s): etcd keeps it whole, and the daemon "+
+			"reads all of it at its start", dataDir, at))
+	}
 	r, err := local.Verify(filepath.Join(dataDir, "journal"))
 	if err != nil {
 		return "", err

@@ -1,4 +1,4 @@
-//go:build etcd
+//go:build etcd && linux
 
 // Package etcdtest starts real etcd members for tests: the program etcd of $SLUICE_KUBE_ASSETS (tools/kube/assets.sh), or of $PATH.
 package etcdtest
@@ -30,17 +30,14 @@ type Member struct {
 	Endpoint string
 }
 
-// Start starts a cluster of n members, which end with the test. fast ones don't sync, so they lose what they have with the machine, but not when they are killed.
+// Start starts a cluster of n members, which end with the test. fast ones don't sync: they lose what they have with the machine, but not
+// when they are killed.
 // Without the program the test is skipped, or fails where SLUICE_ETCD=require.
 func Start(t testing.TB, n int, fast bool) []*Member {
 	t.Helper()
 	program := find(t)
 	members, peers := make([]*Member, n), make([]string, n)
-	dir, err := os.MkdirTemp("", "etcd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := t.TempDir()
 	ports := free(t, 2*n)
 	for i := range peers {
 		peers[i] = fmt.Sprintf("m%d=http://127.0.0.1:%d", i, ports[n+i])
@@ -137,8 +134,10 @@ func (m *Member) Kill() {
 // Restart starts it again with what it has.
 func (m *Member) Restart() { m.begin() }
 
-// Pause stops it in its tracks, and Resume has it go on.
-func (m *Member) Pause()  { m.signal(syscall.SIGSTOP) }
+// Pause stops it in its tracks.
+func (m *Member) Pause() { m.signal(syscall.SIGSTOP) }
+
+// Resume has it go on.
 func (m *Member) Resume() { m.signal(syscall.SIGCONT) }
 
 func (m *Member) signal(s syscall.Signal) {
