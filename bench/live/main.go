@@ -45,7 +45,7 @@ type settings struct {
 func main() {
 	s := settings{}
 	only := flag.String("only", "submit,single,subjob,noop,round",
-		"what to measure: submit, single, subjob, noop, round, resident, with commas between")
+		"what to measure: submit, single, subjob, noop, round, resident, hopeless, with commas between")
 	flag.StringVar(&s.bin, "bin", "bin", "the directory of sluice and sluice-shim")
 	flag.IntVar(&s.slots, "slots", 4, "how many no-ops run at once")
 	flag.IntVar(&s.processes, "n", 300, "no-op processes of one measurement")
@@ -77,8 +77,8 @@ func (s *settings) check(parts []string) error {
 		}
 	}
 	for _, p := range parts {
-		if !slices.Contains([]string{"submit", "single", "subjob", "noop", "round", "resident"}, p) {
-			errs = append(errs, fmt.Errorf("-only %q: want submit, single, subjob, noop, round or resident", p))
+		if !slices.Contains([]string{"submit", "single", "subjob", "noop", "round", "resident", "hopeless"}, p) {
+			errs = append(errs, fmt.Errorf("-only %q: want submit, single, subjob, noop, round, resident or hopeless", p))
 		}
 	}
 	for _, name := range []string{"sluice", "sluice-shim"} {
@@ -105,7 +105,8 @@ func run(ctx context.Context, s settings, parts []string) (err error) {
 	for _, part := range []struct {
 		name string
 		do   func(context.Context, *settings, *book) error
-	}{{"submit", submissions}, {"single", singles}, {"subjob", subjobs}, {"noop", noops}, {"round", rounds}, {"resident", residents}} {
+	}{{"submit", submissions}, {"single", singles}, {"subjob", subjobs}, {"noop", noops}, {"round", rounds}, {"resident", residents},
+		{"hopeless", hopeless}} {
 		if slices.Contains(parts, part.name) {
 			if err := part.do(ctx, &s, &b); err != nil {
 				return fmt.Errorf("%s: %w", part.name, err)

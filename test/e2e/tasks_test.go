@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -202,5 +203,42 @@ func TestTaskThatIsCut(t *testing.T) {
 		if out := d.must("output", "cut", "--cat", "--file", fmt.Sprintf("slurm-cut_%d.out", i)); out != fmt.Sprintf("%d\n", i) {
 			t.Errorf("task %d: %q", i, out)
 		}
+	}
+}
+
+// Hopeless trials are stopped, whichever subjob they are in, and what is known of the others outlives the daemon; the best one is never
+// stopped.
+func TestHopelessTrials(t *testing.T) {
+	t.Parallel()
+	d := up(t, three)
+	sweep := []string{"sweep", "--grid", "x=0..39", "--per-trial", "800ms", "--mem", "16Mi", "--name", "hopeless", "--quiet",
+		"--stop-when", "hopeless", "--goal", "minimize", "--from-step", "2", "--no-workdir", "--server", d.addr, "--", "sh", "-c",
+		`trap 'exit 1' TERM; for step in 1 2 3 4 5 6; do echo "{\"metric\": $1, \"step\": $step}" >> "$SLUICE_METRICS_FILE"; sleep 0.12; done`,
+		"sh", "{x}"}
+	done := make(chan string, 1)
+	go func() {
+		_, errs, code := d.sluice(sweep...)
+		done <- fmt.Sprintf("exit %d\n%s", code, errs)
+	}()
+	d.until("a trial was stopped", func() bool {
+		_, _, code := d.sluice("job", "hopeless")
+		return code == 0 && slices.ContainsFunc(results(t, d, "hopeless"), func(r map[string]any) bool { return r["state"] == "STOPPED" })
+	})
+	d.kill()
+	d.start()
+	says(t, <-done, "exit 0", "stopped as hopeless, 0 failed, 0 skipped")
+	stopped := 0
+	for _, r := range results(t, d, "hopeless") {
+		switch {
+		case r["state"] == "STOPPED" && r["x"] != "0":
+			if r["end"] == "stopped at step 2, hopeless" { // else at the last, 6
+				stopped++
+			}
+		case r["state"] != "DONE" || r["step"] != 6.0:
+			t.Errorf("%v", r)
+		}
+	}
+	if stopped < 10 {
+		t.Errorf("%d of 40 were stopped at the first step at which they are compared", stopped)
 	}
 }

@@ -45,6 +45,12 @@ func (r *Result) Mix(h digest.Hash) digest.Hash {
 	if r.Startup != 0 || r.Stayed { // the same
 		h = h.Text("startup").Int(int64(r.Startup)).Bool(r.Stayed)
 	}
+	if t := r.Tried; t != nil { // the same
+		h = h.Text("tried").Int(t.Hopeless)
+		for _, s := range t.Scores {
+			h = h.Int(int64(s.Rung), s.Worth)
+		}
+	}
 	return h
 }
 

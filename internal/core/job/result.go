@@ -81,6 +81,8 @@ type Result struct {
 	// that was there already, and paid no start.
 	Startup time.Duration
 	Stayed  bool
+	// Tried is what it has found out of a sweep's trials; nil: nothing.
+	Tried *Tried
 	// LeftNothing: neither output nor checkpoint, and no word in its logs. The store has no name of it, and its machine's head looks
 	// for none.
 	LeftNothing bool

@@ -22,6 +22,8 @@ type Array struct {
 type Trials struct {
 	// Table is its file below the work directory; empty: this is not the adapter.
 	Table string
+	// Stop is when a trial is hopeless.
+	Stop Stop
 }
 
 // Tasks reports whether the adapter runs the command once for each unit.
@@ -34,6 +36,9 @@ func (a *Adapter) mixTasks(h digest.Hash) digest.Hash {
 	}
 	if t := &a.Trials; t.Table != "" {
 		h = h.Text("trials").Text(t.Table)
+		if t.Stop.Reduction != 0 { // as it was before trials were stopped
+			h = h.Int(t.Stop.Reduction, t.Stop.From).Bool(t.Stop.Maximize)
+		}
 	}
 	if a.Keep {
 		h = h.Text("keep")

@@ -253,6 +253,8 @@ type Plan struct {
 	// no time for a start.
 	Residence uint64
 	Resident  bool
+	// Bars are what was known of a sweep's trials when this was sold.
+	Bars []job.Bar
 }
 
 // Queue is a queue's settings.

@@ -22,6 +22,12 @@ func (p *Plan) Mix(h digest.Hash) digest.Hash {
 	if p.Residence != 0 { // as it was before programs stayed
 		h = h.Int(int64(p.Residence)).Bool(p.Resident)
 	}
+	if len(p.Bars) > 0 { // as it was before trials were stopped
+		h = h.Int(int64(len(p.Bars)))
+		for _, b := range p.Bars {
+			h = h.Int(int64(b.Rung), b.Known, b.Ahead, b.Worth)
+		}
+	}
 	return h
 }
 

@@ -194,7 +194,15 @@ func renderTasks(a *job.Adapter) *yaml.Node {
 		}
 		return mapping(entry("array", m))
 	case a.Trials.Table != "":
-		return mapping(entry("trials", mapping(entry("table", quoted(a.Trials.Table)))))
+		m := mapping(entry("table", quoted(a.Trials.Table)))
+		if s := &a.Trials.Stop; s.Reduction > 0 {
+			goal := goals()[0]
+			if s.Maximize {
+				goal = goals()[1]
+			}
+			add(m, "stop", mapping(entry("goal", text(goal)), entry("reduction", number(s.Reduction)), entry("from", number(s.From))))
+		}
+		return mapping(entry("trials", m))
 	}
 	return nil
 }

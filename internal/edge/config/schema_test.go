@@ -79,6 +79,10 @@ func whole(t *testing.T, path, text string) []byte {
 		spec[kind].(map[string]any)["every"] = 1
 	}
 	switch path { // what a key needs beside it
+	case "spec.adapter.trials.stop":
+		spec["adapter"] = map[string]any{"trials": map[string]any{"table": "t"}}
+	case "spec.adapter.trials.stop.goal", "spec.adapter.trials.stop.reduction", "spec.adapter.trials.stop.from":
+		spec["adapter"] = map[string]any{"trials": map[string]any{"table": "t", "stop": map[string]any{"goal": "maximize"}}}
 	case "spec.adapter.directory.progress":
 		spec["adapter"] = map[string]any{"directory": map[string]any{"path": "ckpt"}}
 	case "spec.subdir":

@@ -30,8 +30,27 @@ func trialsForm() strict.Form {
 	return strict.AnObject(strict.Field{Key: "table", Need: true, Form: strict.AText("a file such as .sluice/trials"),
 		Example: ".sluice/trials",
 		Doc: "The file below workdir with the parameters, as sluice sweep writes it: a line with their names, then one with the values " +
-			"of each trial, JSON lists of texts. {name} in an argument of the command is the value, {{ is a brace."})
+			"of each trial, JSON lists of texts. {name} in an argument of the command is the value, {{ is a brace."},
+		strict.Field{Key: "stop", Form: stopForm(), Example: "{goal: minimize}", Unset: "no trial is stopped",
+			Doc: "A trial is stopped once its metric is not among the best 1/reduction of those known at a step. That is its end: it does " +
+				"not fail, and does not run again."})
 }
+
+// goals are what is wanted of a metric; the first is named so that it is said, and not taken for granted.
+func goals() []string { return []string{"minimize", "maximize"} }
+
+func stopForm() strict.Form {
+	return strict.AnObject(
+		strict.Field{Key: "goal", Need: true, Form: strict.AChoice(goals()...), Example: "minimize", Doc: "Whether less of the metric is " +
+			"better, or more."},
+		strict.Field{Key: "reduction", Form: strict.ANumber(2, 16, defaultReduction), Example: "4",
+			Doc: "One of so many goes on from a step at which trials are compared to the next, which is so many times as far."},
+		strict.Field{Key: "from", Form: strict.ANumber(1, 1<<40, 1), Example: "10", Doc: "The first step at which trials are compared."},
+	)
+}
+
+// defaultReduction is that of the papers on successive halving and Hyperband.
+const defaultReduction = 3
 
 // arrayOf are the tasks of an array; total is how many units the job has, 0: that is wrong already.
 func arrayOf(v strict.Value, total int64) (a job.Array) {
@@ -73,12 +92,18 @@ func trialsOf(v strict.Value) (t job.Trials) {
 	if !v.Given() {
 		return t
 	}
-	table := v.AsObject().Must("table")
+	o := v.AsObject()
+	table := o.Must("table")
 	if t.Table = table.AsText(); table.Given() && (!inside(t.Table) || t.Table == "" || len(t.Table) > 4095) {
 		table.Wrong("is %s; want a file below workdir, such as .sluice/trials", table.What())
 		return job.Trials{}
 	}
 	t.Table = path.Clean(t.Table)
+	if stop := o.Get("stop"); stop.Given() {
+		of := stop.AsObject()
+		t.Stop = job.Stop{Reduction: of.Get("reduction").AsNumber(), From: of.Get("from").AsNumber(),
+			Maximize: of.Must("goal").AsChoice() == 1}
+	}
 	return t
 }
 

@@ -54,6 +54,8 @@ type Part struct {
 	Saves bool `json:",omitempty"`
 	// Total and Grid of the job, to judge what the progress file says.
 	Total, Grid int64
+	// Bars are what was known of a sweep's trials when the subjob was sold.
+	Bars []job.Bar `json:",omitempty"`
 }
 
 // Program is what a supervisor starts for a subjob.

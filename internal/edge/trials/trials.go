@@ -137,6 +137,12 @@ func checkNames(names []string) error {
 	return nil
 }
 
+// Shuffle puts the trials into another order, the same for the same seed.
+func (t *Table) Shuffle(seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // the same order for the same seed is what is wanted
+	random.Shuffle(len(t.Rows), func(i, k int) { t.Rows[i], t.Rows[k] = t.Rows[k], t.Rows[i] })
+}
+
 // Grid is every combination, the last axis moving first. Where draw is above 0 so many are drawn, each once: the same for the same seed.
 func Grid(axes []Axis, draw int, seed uint64) (t Table, err error) {
 	n := int64(1)

@@ -39,6 +39,13 @@ func resultFields(c *coder.Coder, r *job.Result) {
 	coder.Signed(c, 15, &r.Idle)
 	coder.Signed(c, 16, &r.Startup)
 	coder.Boolean(c, 17, &r.Stayed)
+	coder.Pointer(c, 18, &r.Tried, func(c *coder.Coder, t *job.Tried) {
+		coder.List(c, 1, &t.Scores, func(c *coder.Coder, s *job.Score) {
+			coder.Signed(c, 1, &s.Rung)
+			coder.Signed(c, 2, &s.Worth)
+		})
+		coder.Signed(c, 2, &t.Hopeless)
+	})
 }
 
 func specFields(c *coder.Coder, s *job.Spec) {
@@ -127,7 +134,12 @@ func launchFields(c *coder.Coder, l *job.Launch) {
 			coder.Text(c, 4, &t.Error)
 			coder.Signed(c, 5, &t.Limit)
 		})
-		coder.Value(c, 4, &a.Trials, func(c *coder.Coder, t *job.Trials) { coder.Text(c, 1, &t.Table) })
+		coder.Value(c, 4, &a.Trials, func(c *coder.Coder, t *job.Trials) {
+			coder.Text(c, 1, &t.Table)
+			coder.Signed(c, 2, &t.Stop.Reduction)
+			coder.Signed(c, 3, &t.Stop.From)
+			coder.Boolean(c, 4, &t.Stop.Maximize)
+		})
 		coder.Boolean(c, 5, &a.Keep)
 	})
 }

@@ -38,6 +38,12 @@ func planFields(c *coder.Coder, p *protocol.Plan) {
 	coder.Signed(c, 11, &p.Port)
 	coder.Unsigned(c, 12, &p.Residence)
 	coder.Boolean(c, 13, &p.Resident)
+	coder.List(c, 14, &p.Bars, func(c *coder.Coder, b *job.Bar) {
+		coder.Signed(c, 1, &b.Rung)
+		coder.Signed(c, 2, &b.Known)
+		coder.Signed(c, 3, &b.Ahead)
+		coder.Signed(c, 4, &b.Worth)
+	})
 }
 
 func peakFields(c *coder.Coder, p *trp.Peak) {
@@ -162,6 +168,7 @@ func recordFields(c *coder.Coder, r *protocol.Record) {
 	coder.Unsigned(c, 19, &r.Generation)
 	coder.Signed(c, 20, &r.Forgiven)
 	coder.List(c, 21, &r.Unpublished, publicationFields)
+	coder.List(c, 22, (*[][]int64)(&r.Scores), func(c *coder.Coder, rung *[]int64) { coder.Numbers(c, 1, rung) })
 }
 
 func publicationFields(c *coder.Coder, p *protocol.Publication) {

@@ -358,6 +358,32 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestStopWhen: what the flags say stands in the job file, and all that is wrong with them is said at once.
+func TestStopWhen(t *testing.T) {
+	t.Chdir(clitest.Tree(t, map[string]string{"in.txt": "a\nb\n"}))
+	call := func(more ...string) result {
+		all := append([]string{"sweep", "--mem", "1Gi", "--grid", "x=1..9", "--print"}, more...)
+		return sluice(t, "127.0.0.1:1", "", append(all, "--", "work", "{x}")...)
+	}
+	r := call("--stop-when", "hopeless", "--goal", "maximize", "--from-step", "7")
+	if r.code != 0 || !strings.Contains(r.out, "goal: maximize") || !strings.Contains(r.out, "from: 7") ||
+		!strings.Contains(r.out, "reduction: 3") {
+		t.Errorf("%+v", r)
+	}
+	for want, flags := range map[string][]string{
+		`--goal "": say`:                          {"--stop-when", "hopeless"},
+		`"never": there is only hopeless`:         {"--stop-when", "never", "--goal", "up"},
+		`--goal "up": say`:                        {"--stop-when", "never", "--goal", "up"},
+		"add --stop-when hopeless":                {"--goal", "minimize"},
+		"--from-step say how trials are stopped":  {"--reduction", "4"},
+		`reduction: is "17"; want a whole number`: {"--stop-when", "hopeless", "--goal", "minimize", "--reduction", "17"},
+	} {
+		if r := call(flags...); r.code != command.ExitUsage && r.code != command.ExitFailed || !strings.Contains(r.err, want) {
+			t.Errorf("%v: %+v, want %q", flags, r, want)
+		}
+	}
+}
+
 // TestReplace: every command that makes a job of a command line takes the place of one that is over, and of no other.
 func TestReplace(t *testing.T) {
 	t.Chdir(clitest.Tree(t, map[string]string{"in.txt": "a\nb\n"}))

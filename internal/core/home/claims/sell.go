@@ -82,6 +82,7 @@ func (d *Claimer) sell(now quantity.Instant, a *Ask, token job.Token, held bool,
 	}
 	d.pay(now, j.Queue(), a.Bid, out)
 	sold.Plan.Resume = j.Progress().Resume()
+	sold.Plan.Bars = j.Scores().Bars(&j.Spec.Launch.Adapter.Trials.Stop)
 	d.book.Fact(out, protocol.Fact{
 		Kind: protocol.Claimed, Job: j.ID, Epoch: j.Epoch, Generation: j.Generation, Token: token, At: a.asked, Body: out.Sales.Keep(sold),
 	})

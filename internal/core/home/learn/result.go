@@ -205,8 +205,9 @@ func learnRate(l *protocol.Learned, spec *job.Spec, c *protocol.Claim, r *job.Re
 	}
 	n := done.Len()
 	outsized := spec.Untimed() && 1000*n >= outsizedPermille*l.Sampled // a better bound from above, however short it ran
-	if spec.Kind == job.Rigid || !whole || work == 0 || work < leastSample && len(l.Rates) > 0 && !outsized {
-		return // short runs tell how long a process takes to start, ended ones where they were ended
+	stopped := r.Tried != nil && r.Tried.Hopeless > 0 && len(l.Rates) > 0
+	if spec.Kind == job.Rigid || !whole || work == 0 || work < leastSample && len(l.Rates) > 0 && !outsized || stopped {
+		return // short runs tell how long a process takes to start, ended ones where they were ended, as trials that were stopped do
 	}
 	overhead := cmp.Or(max(0, r.Startup), spec.Startup)
 	if r.Stayed {

@@ -135,6 +135,9 @@ func (b *Book) applyJob(j *Job, f *protocol.Fact) {
 			invariant.Check(false, "job %s: committing %v of claim %v a second time or beyond it", j.ID, end.Range, c.Range)
 		}
 		b.settle(j, f, end.Range)
+		if end.Result != nil {
+			j.work.scores = j.work.scores.Add(end.Result.Tried)
+		}
 		j.work.progress.Commit(end.Range, end.Skipped)
 		if !end.Skipped { // skipped units have nothing to publish
 			j.work.output.Await(&c, end.Range)
@@ -224,6 +227,7 @@ func (b *Book) settle(j *Job, f *protocol.Fact, committed job.Range) {
 	b.Freed(q)
 
 	end := f.Body.(*protocol.ClaimEnd)
+	c.Plan.Bars = nil // of no use any more
 	was := protocol.Past{Claim: c, Committed: committed, Skipped: end.Skipped, Outcome: job.Lost, Detail: end.Text}
 	p, attained := w.history.Settle(was, end.Result, f.At)
 	q.Attain(attained)
@@ -251,6 +255,7 @@ func (b *Book) standing(j *Job, t job.Token) *protocol.Claim {
 func (b *Book) reopen(j *Job, f *protocol.Fact) {
 	b.lists.strike(j) // it stands elsewhere in lists from now on
 	j.Generation, j.Submitted = f.Generation, f.At
+	stopped := j.Spec.Launch.Adapter.Trials.Stop
 	j.Spec, j.specSum = b.specs.Share(f.Body.(*protocol.Sequel).Spec)
 	j.Paused = false
 	b.Closed.withdraw(j)
@@ -258,6 +263,9 @@ func (b *Book) reopen(j *Job, f *protocol.Fact) {
 	if w := j.work; w != nil {
 		w.history.Reopen()
 		w.progress.Forgive()
+		if j.Spec.Launch.Adapter.Trials.Stop != stopped {
+			w.scores = nil // of other rungs
+		}
 	}
 	j.lessons.Forgive()
 	if j.trouble != nil {

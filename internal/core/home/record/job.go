@@ -84,6 +84,7 @@ type work struct {
 	history  progress.History
 	claims   standing.Claims
 	output   output.Output
+	scores   job.Scores
 	slots    [Resting - Leases]int // by Alarm
 	busy     int                   // 1 + its place among the busy jobs
 }
@@ -130,6 +131,14 @@ func (j *Job) History() *progress.History {
 		return nil
 	}
 	return &j.work.history
+}
+
+// Scores are what its trials were worth.
+func (j *Job) Scores() job.Scores {
+	if j.work == nil {
+		return nil
+	}
+	return j.work.scores
 }
 
 // ClaimSet are its claims that are not settled; nil if it never had any.
@@ -268,6 +277,7 @@ func (j *Job) fill(q *Queue, r *protocol.Record) {
 		j.work.history.Restore(r)
 		j.work.claims.Restore(r)
 		j.work.output.Restore(r)
+		j.work.scores = r.Scores.Clone()
 	}
 }
 
@@ -280,6 +290,7 @@ func (j *Job) Record() *protocol.Record {
 	j.Progress().Save(r)
 	j.History().Save(r)
 	j.Output().Save(r)
+	r.Scores = j.Scores().Clone()
 	return r
 }
 
@@ -305,6 +316,7 @@ func (j *Job) hash() uint64 {
 	h = j.lessons.Mix(digest.List(p.Mix(h), j.Claims()))
 	h = y.Mix(p.Resume().Mix(h))
 	h = e.Verdict().Mix(j.Output().Mix(h)).Int(int64(e.Ended()), int64(y.Served()))
+	h = j.Scores().Mix(h)
 	if e.Leaving() != "" { // seldom, and written since there are drains
 		h = h.Text(e.Leaving())
 	}

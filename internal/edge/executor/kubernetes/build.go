@@ -292,7 +292,7 @@ func (b *blueprint) makeRun(asked quantity.Instant) *pod.Run {
 	f := &pod.Run{
 		Part: executor.Part{Token: b.rec.Token, Job: b.rec.Job, Generation: b.rec.Generation, Slice: b.rec.Slice, Kind: w.Spec.Kind,
 			Range: w.Range, Member: w.Plan.Member, Members: w.Plan.Members, Total: w.Spec.Total, Grid: w.Spec.Grid,
-			Saves: w.Spec.Saves},
+			Saves: w.Spec.Saves, Bars: w.Plan.Bars},
 		Start: w.Start, End: w.End, Asked: asked, Linger: o.Linger, Grace: l.Grace, WarnSignal: l.WarnSignal, WarnBefore: l.WarnBefore,
 		Command: l.Command, Adapter: l.Adapter, Env: l.Env, Subdir: l.Subdir, Umask: l.Umask, Memory: w.Demand[trp.Memory],
 		Resident:    w.Spec.Resident,

@@ -237,7 +237,7 @@ func (r *run) makeLease(user *shim.User, resume string, witness journal.Position
 	l := shim.Lease{
 		Part: executor.Part{Token: m.Token, Job: m.Job, Generation: m.Generation.Number(), Slice: w.Slice, Kind: spec.Kind, Range: w.Range,
 			Member: w.Plan.Member, Members: w.Plan.Members, Total: spec.Total, Grid: spec.Grid,
-			Saves: spec.Saves},
+			Saves: spec.Saves, Bars: w.Plan.Bars},
 		Start: w.Start, End: w.End, Anchor: shim.AnchorAt(o.now()), BootID: r.e.o.BootID, Grace: spec.Launch.Grace, Asked: r.asked,
 		Unpacked: r.unpacked, Copied: r.copied, Free: shim.FreeAt(o.DataDir, user), Joined: o.Joined.Owner != "",
 		Program: executor.Program{WarnSignal: spec.Launch.WarnSignal, WarnBefore: spec.Launch.WarnBefore, Command: spec.Launch.Command,

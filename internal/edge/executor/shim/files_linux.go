@@ -150,7 +150,12 @@ type Progress struct {
 	Checkpoint bool
 	// Idle is the time that no unit has cost, in nanoseconds, as an adapter knows it. Nobody else's word counts.
 	Idle time.Duration
+	// Tried is what it has found out of trials, MostScores at most. It counts from an adapter alone, too.
+	Tried *job.Tried `json:",omitempty"`
 }
+
+// MostScores bounds the scores that a subjob tells.
+const MostScores = 1000
 
 // progressLimit bounds how much of a progress file is read, in bytes.
 const progressLimit = 64 << 10

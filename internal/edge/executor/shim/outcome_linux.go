@@ -50,6 +50,9 @@ func Judge(l *Lease, e Ending) (r job.Result) {
 	r.Progress, r.Checkpoint = counted(l, e)
 	if l.Adapter.Given() && e.Spoke {
 		r.Idle = max(0, e.Said.Idle)
+		if r.Tried = e.Said.Tried; r.Tried != nil {
+			r.Tried.Scores, r.Tried.Hopeless = r.Tried.Scores[:min(len(r.Tried.Scores), MostScores)], max(0, r.Tried.Hopeless)
+		}
 	}
 	switch {
 	case e.Forced:

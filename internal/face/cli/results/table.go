@@ -23,7 +23,8 @@ func Cmd(a *session.Session) *cobra.Command {
 	c := &cobra.Command{
 		Use: "results JOB", Short: "Show what became of each trial of a sweep, or task of an array",
 		Long: `Show one line for each trial of a sweep, or task of an array: its parameters, how it
-ended, and what its metrics said. DONE and FAILED have ended; SKIPPED was given up, since
+ended, and what its metrics said. DONE and FAILED have ended; STOPPED was hopeless (--stop-when)
+and is not run on; SKIPPED was given up, since
 whenever it ran its subjob passed a limit; WAITING has not begun, or runs again; RUNNING runs;
 ENDED has ended, and how is known once its subjob has; OPEN has not ended, and its job is over.
 METRIC and STEP are of the last line in $SLUICE_METRICS_FILE, LEAST and MOST are over all lines.`,
@@ -93,8 +94,11 @@ func rowsOf(j *pb.Job, list []tasks.Record) ([]row, error) {
 			continue
 		}
 		state := "DONE"
-		if r.Failed() {
+		switch {
+		case r.Failed():
 			state = "FAILED"
+		case r.Hopeless != nil:
+			state = "STOPPED"
 		}
 		rows[r.Unit].state, rows[r.Unit].record = state, *r
 		if r.Task != nil {
@@ -245,9 +249,12 @@ func Summary(ctx context.Context, a *session.Session, c session.Client, name str
 		states[rows[i].state]++
 		list = append(list, rows[i].record)
 	}
-	fmt.Fprintf(a.Err, "sluice: %d trials done, %d failed, %d skipped; `sluice sweep results %s` shows them\n", states["DONE"],
-		states["FAILED"],
-		states["SKIPPED"], name)
+	stopped := ""
+	if n := states["STOPPED"]; n > 0 {
+		stopped = fmt.Sprintf("%d stopped as hopeless, ", n)
+	}
+	fmt.Fprintf(a.Err, "sluice: %d trials done, %s%d failed, %d skipped; `sluice sweep results %s` shows them\n", states["DONE"], stopped,
+		states["FAILED"], states["SKIPPED"], name)
 	if said := Failures(list); said != "" {
 		fmt.Fprintf(a.Err, "sluice: failed: %s\n", said)
 	}

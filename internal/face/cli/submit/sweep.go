@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,6 +32,45 @@ type sweeping struct {
 	random int
 	seed   uint64
 	stay   bool
+	stop   stopping
+	// stops are what the job file says of stop.
+	stops []strict.Set
+}
+
+// stopping says when a trial is stopped.
+type stopping struct {
+	when, goal      string
+	reduction, from int
+}
+
+// sets are what the job file says of it.
+func (s *stopping) sets(changed func(string) bool) (list []strict.Set, err error) {
+	var wrong []error
+	switch {
+	case s.when == "" && (s.goal != "" || changed("reduction") || changed("from-step")):
+		wrong = append(wrong, errors.New("--goal, --reduction and --from-step say how trials are stopped: add --stop-when hopeless"))
+	case s.when == "":
+		return nil, nil
+	case s.when != "hopeless":
+		wrong = append(wrong, fmt.Errorf("--stop-when %q: there is only hopeless", s.when))
+	}
+	if s.when != "" && s.goal != "minimize" && s.goal != "maximize" {
+		wrong = append(wrong, fmt.Errorf("--goal %q: say what is wanted of the metric, minimize or maximize", s.goal))
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, &command.Failure{Code: command.ExitUsage, Err: err}
+	}
+	const at = "spec.adapter.trials.stop."
+	list = []strict.Set{{Path: at + "goal", Value: s.goal}}
+	for _, f := range []struct {
+		flag, key string
+		value     int
+	}{{"reduction", "reduction", s.reduction}, {"from-step", "from", s.from}} {
+		if changed(f.flag) {
+			list = append(list, strict.Set{Path: at + f.key, Value: strconv.Itoa(f.value)})
+		}
+	}
+	return list, nil
 }
 
 // SweepCmd is the command sweep.
@@ -50,10 +90,15 @@ A trial may say how it does with lines in $SLUICE_METRICS_FILE, such as
 {"metric": 0.3, "step": 10}. A trial that fails is listed, and does not keep the others:
 the exit code is 0 once each has ended or is listed as skipped.
 
+With --stop-when hopeless a trial is stopped once its metric is not among the best third of
+those that others had at the same step: at steps 1, 3, 9, 27 and so on (--from-step, --reduction). The trials of a
+grid come in an order that is drawn. One that says no steps is never stopped.
+
 The current directory goes along as work directory; --no-workdir leaves it. An interrupt
 ends the waiting and not the sweep; the same command with the same --name waits again.`,
 		Example: `  sluice sweep --grid lr=1e-3,3e-4 --grid seed=0..49 --per-trial 5m --mem 4Gi -- python3 train.py --lr {lr} --seed {seed}
   sluice sweep --grid lr=1e-4,1e-3,1e-2 --grid width=64..1024..64 --random 20 --per-trial 5m --mem 4Gi -- ./train --lr={lr} --width={width}
+  sluice sweep --grid lr=1e-4..1e-1..1e-3 --stop-when hopeless --goal minimize --from-step 10 --mem 4Gi -- ./train --lr={lr}
   sluice sweep --csv trials.csv --mem 4Gi --name folds -d -- ./fold {sequence}
   sluice sweep results folds -o csv`,
 		Args: cobra.ArbitraryArgs,
@@ -66,6 +111,10 @@ ends the waiting and not the sweep; the same command with the same --name waits 
 			}
 			if cmd.Flags().Changed("random") && how.random < 1 {
 				return command.Usage("--random %d: want how many trials are drawn, at least 1", how.random)
+			}
+			var err error
+			if how.stops, err = how.stop.sets(cmd.Flags().Changed); err != nil {
+				return err
 			}
 			s, n, err := how.compose(given, env, sets, args)
 			if err != nil {
@@ -103,7 +152,12 @@ ends the waiting and not the sweep; the same command with the same --name waits 
 		"a parameter and what it may be: NAME=VALUE,VALUE or NAME=FROM..TO[..STEP]; several make every combination")
 	f.StringVar(&how.csv, "csv", "", "a file with a trial in each row, below a row with the parameters' names")
 	f.IntVar(&how.random, "random", 0, "draw so many of the grid's combinations")
-	f.Uint64Var(&how.seed, "seed", 1, "with --random: another number draws others")
+	f.Uint64Var(&how.seed, "seed", 1, "with --random: another number draws others; with --stop-when: it orders the grid's trials otherwise")
+	f.StringVar(&how.stop.when, "stop-when", "", "hopeless: stop a trial whose metric is not among the best of those known at its step "+
+		"(asynchronous successive halving); needs --goal")
+	f.StringVar(&how.stop.goal, "goal", "", "with --stop-when: minimize or maximize the metric")
+	f.IntVar(&how.stop.reduction, "reduction", 3, "with --stop-when: one of so many goes on from a step to the next, which is so many times as far")
+	f.IntVar(&how.stop.from, "from-step", 1, "with --stop-when: the first step at which trials are compared")
 	f.StringArrayVarP(&env, "env", "e", nil, "a variable for the command, KEY=VALUE")
 	f.StringArrayVar(&sets, "set", nil, "any other key of spec, such as onItemFailure=fail; sluice explain spec lists them")
 	f.BoolVarP(&detach, "detach", "d", false, "submit the sweep and do not wait for it")
@@ -155,6 +209,9 @@ func (how *sweeping) table() (trials.Table, error) {
 	if err != nil {
 		return t, command.Usage("--grid: %w", err)
 	}
+	if how.stop.when != "" {
+		t.Shuffle(how.seed) // neighbours are alike, and who comes late is compared with more
+	}
 	return t, nil
 }
 
@@ -177,6 +234,7 @@ func (how *sweeping) compose(given map[string]string, env, more, argv []string) 
 		return submission{}, 0, err
 	}
 	own := append(tasksOf("trial", len(t.Rows), 0), strict.Set{Path: "spec.adapter.trials.table", Value: quoted(tableFile)})
+	own = append(own, how.stops...)
 	if !how.stay {
 		own = append(own, strict.Set{Path: "spec.workdir", Value: "."})
 	}

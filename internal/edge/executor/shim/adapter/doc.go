@@ -31,6 +31,8 @@ type Settings struct {
 	// Grace is the time between SIGTERM and SIGKILL, Total how many units the job has.
 	Grace time.Duration
 	Total int64
+	// Bars are what is known of a sweep's trials.
+	Bars []job.Bar `json:",omitempty"`
 	// Room is how many bytes the subjob may leave.
 	Room int64
 }

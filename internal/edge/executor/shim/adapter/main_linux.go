@@ -42,7 +42,7 @@ func tasksOf(s *Settings) tasks.Settings {
 		t.Array = &tasks.Array{Indices: a.Indices, Name: a.Name, Output: a.Output, Error: a.Error, Limit: a.Limit}
 	}
 	if s.Trials.Table != "" {
-		t.Trials = &tasks.Trials{Table: filepath.Join(s.Root, s.Trials.Table)}
+		t.Trials = &tasks.Trials{Table: filepath.Join(s.Root, s.Trials.Table), Stop: s.Trials.Stop, Bars: s.Bars}
 	}
 	return t
 }

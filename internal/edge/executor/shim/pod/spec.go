@@ -130,12 +130,16 @@ type Left struct {
 // room for injected containers.
 const MaxSaid = 1536
 
-// Encode is the message's text. Words for people are cut to keep it within MaxSaid.
+// Encode is the message's text. What trials were worth, and words for people, are cut to keep it within MaxSaid.
 func (s Said) Encode() []byte {
 	for {
 		data, err := json.Marshal(&s)
 		if err != nil || len(data) <= MaxSaid {
 			return data // always encodable
+		}
+		if t := s.Result.Tried; t != nil && len(t.Scores) > 0 {
+			s.Result.Tried = &job.Tried{Scores: t.Scores[:len(t.Scores)/2], Hopeless: t.Hopeless}
+			continue
 		}
 		detail := []rune(s.Result.Detail)
 		keep := len(detail) / 2

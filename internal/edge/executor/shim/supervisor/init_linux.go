@@ -39,7 +39,7 @@ func newBirth(dir shim.Dir, l *shim.Lease, files [groupFD + 1]*os.File) (*birth,
 	path, args := b.path, l.Command
 	if l.Adapter.Given() {
 		path = "/proc/self/exe" // this program, wherever it lies
-		s := adapter.Settings{Adapter: l.Adapter, Root: dir.Work(), Grace: l.Grace, Total: l.Total, Room: l.OutputLimit}
+		s := adapter.Settings{Adapter: l.Adapter, Root: dir.Work(), Grace: l.Grace, Total: l.Total, Bars: l.Bars, Room: l.OutputLimit}
 		if args, err = s.Arguments(b.path, l.Command); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,8 +17,16 @@ func Report(path string, p shim.Progress) error {
 	if p.Checkpoint {
 		checkpoint = `, "checkpoint": true`
 	}
+	tried := ""
+	if p.Tried != nil {
+		text, err := json.Marshal(p.Tried)
+		if err != nil {
+			return err
+		}
+		tried = fmt.Sprintf(`, "tried": %s`, text)
+	}
 	temp := filepath.Join(filepath.Dir(path), ".progress.adapter")
-	if err := os.WriteFile(temp, fmt.Appendf(nil, `{"progress": %d, "idle": %d%s}`, p.Progress, p.Idle, checkpoint), 0o644); err != nil {
+	if err := os.WriteFile(temp, fmt.Appendf(nil, `{"progress": %d, "idle": %d%s%s}`, p.Progress, p.Idle, checkpoint, tried), 0o644); err != nil {
 		return err
 	}
 	return os.Rename(temp, path)

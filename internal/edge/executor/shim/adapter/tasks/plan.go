@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/indices"
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/array"
 )
 
@@ -43,6 +44,9 @@ type Array struct {
 type Trials struct {
 	// Table is its file (WriteTable).
 	Table string `json:"table"`
+	// Stop is when one is hopeless, by Bars and by those of the same subjob.
+	Stop job.Stop  `json:"stop,omitzero"`
+	Bars []job.Bar `json:"bars,omitempty"`
 }
 
 // DefaultOutput is Slurm's.
@@ -68,12 +72,12 @@ type Param struct {
 }
 
 // plan makes the tasks of [from, to).
-func (s *Settings) plan(job string, from, to int64, command []string) ([]task, error) {
+func (s *Settings) plan(name string, from, to int64, command []string) ([]task, error) {
 	switch {
 	case len(command) == 0:
 		return nil, errors.New("no command is given")
 	case s.Array != nil:
-		return s.Array.plan(job, from, to, command)
+		return s.Array.plan(name, from, to, command)
 	case s.Trials != nil:
 		return s.Trials.plan(from, to, command)
 	}

@@ -8,9 +8,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"regexp"
 	"syscall"
+
+	"sluice.dev/sluice/internal/core/job"
 )
 
 // RecordFile is the file of a subjob's output that has a Record of each of its tasks, a line each.
@@ -24,24 +27,30 @@ type Record struct {
 	Task   *int64  `json:"task,omitempty"`
 	Params []Param `json:"params,omitempty"`
 	// Exit is its exit status; -1 where a signal ended it. Timeout: it ran for longer than it may.
-	Exit    int     `json:"exit"`
-	Signal  int     `json:"signal,omitempty"`
-	Timeout bool    `json:"timeout,omitempty"`
-	Seconds float64 `json:"seconds"`
+	Exit    int  `json:"exit"`
+	Signal  int  `json:"signal,omitempty"`
+	Timeout bool `json:"timeout,omitempty"`
+	// Hopeless is the step at which the trial was stopped for what its metric was; nil: it was not.
+	Hopeless *int64  `json:"hopeless,omitempty"`
+	Seconds  float64 `json:"seconds"`
 	// Output is the file with what it said, below the folder of the record.
 	Output  string   `json:"output"`
 	Metrics *Metrics `json:"metrics,omitempty"`
 }
 
 // Failed says whether the task did.
-func (r *Record) Failed() bool { return r.Exit != 0 || r.Timeout }
+func (r *Record) Failed() bool { return r.Hopeless == nil && (r.Exit != 0 || r.Timeout) }
 
 // killed says that a SIGKILL ended the task which did not come from Sluice.
-func (r *Record) killed() bool { return r.Signal == int(syscall.SIGKILL) && !r.Timeout }
+func (r *Record) killed() bool {
+	return r.Signal == int(syscall.SIGKILL) && !r.Timeout && r.Hopeless == nil
+}
 
 // Said is how the task ended, for people.
 func (r *Record) Said() string {
 	switch {
+	case r.Hopeless != nil:
+		return fmt.Sprintf("stopped at step %d, hopeless", *r.Hopeless)
 	case r.Timeout:
 		return "it ran for longer than it may"
 	case r.killed():
@@ -91,25 +100,14 @@ func Sum(r io.Reader) (m Metrics, err error) {
 }
 
 func (m *Metrics) add(line []byte) {
-	var said struct {
-		Metric json.RawMessage
-		Step   *float64
-	}
-	if json.Unmarshal(unnumbers.ReplaceAll(line, []byte("null")), &said) != nil || said.Metric == nil {
+	said, ok := parseLine(line)
+	if !ok {
 		m.Wrong++
 		return
 	}
-	var value *float64
-	if json.Unmarshal(said.Metric, &value) != nil {
-		m.Wrong++
-		return
-	}
+	value := said.value
 	m.Lines++
-	m.Last, m.Step = value, nil
-	if said.Step != nil {
-		step := int64(*said.Step)
-		m.Step = &step
-	}
+	m.Last, m.Step = value, said.step
 	if value == nil {
 		return
 	}
@@ -119,6 +117,49 @@ func (m *Metrics) add(line []byte) {
 	if m.Most == nil || *value > *m.Most {
 		m.Most = value
 	}
+}
+
+// line is one line of metrics: value is nil where it was no number.
+type line struct {
+	value *float64
+	step  *int64
+}
+
+// parseLine reads a line such as {"metric": 0.3, "step": 10}; false: it is not of the form.
+func parseLine(text []byte) (l line, ok bool) {
+	var said struct {
+		Metric json.RawMessage
+		Step   *float64
+	}
+	if json.Unmarshal(unnumbers.ReplaceAll(text, []byte("null")), &said) != nil || said.Metric == nil ||
+		json.Unmarshal(said.Metric, &l.value) != nil {
+		return line{}, false
+	}
+	if said.Step != nil {
+		step := int64(*said.Step)
+		l.step = &step
+	}
+	return l, true
+}
+
+// worth orders what metrics say, the better the more: it is the order of the numbers themselves, or of their negatives. None is worth
+// least.
+func worth(s *job.Stop, metric *float64) int64 {
+	if metric == nil || math.IsNaN(*metric) {
+		return math.MinInt64
+	}
+	v := *metric
+	if !s.Maximize {
+		v = -v
+	}
+	if v == 0 {
+		return 0 // of either sign
+	}
+	bits := int64(math.Float64bits(v))
+	if bits < 0 {
+		bits ^= math.MaxInt64
+	}
+	return max(bits, math.MinInt64+1)
 }
 
 // sumFile is Sum of a file, nil if it said nothing.

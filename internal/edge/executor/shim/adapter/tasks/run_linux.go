@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/executor/shim"
 	"sluice.dev/sluice/internal/edge/executor/shim/adapter/contract"
 	"sluice.dev/sluice/internal/edge/executor/shim/tree"
@@ -64,6 +65,9 @@ type runner struct {
 	stop chan struct{}
 	// rested is how long it has run for no task.
 	rested time.Duration
+	// known is what trials that have ended here were worth, tried what is told of it.
+	known job.Scores
+	tried job.Tried
 }
 
 // listen notes SIGTERM, and survives the other signals that a job may ask for as a warning: they are for the command, which gets them from
@@ -185,7 +189,11 @@ func (r *runner) one(t *task, f fate) (rec *Record, status int, err error) {
 		failing = &tee{file: wrong, log: r.stderr}
 	}
 	fmt.Fprintf(r.stdout, "sluice: %s begins\n", t.label)
-	end, err := r.run(t, stage, own, out, failing)
+	var way *climb
+	if s := r.s.Trials; s != nil && s.Stop.Reduction > 0 {
+		way = &climb{t: s, path: filepath.Join(stage, "metrics"), rung: -1}
+	}
+	end, err := r.run(t, stage, own, way, out, failing)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -194,8 +202,11 @@ func (r *runner) one(t *task, f fate) (rec *Record, status int, err error) {
 	}
 	rec = &Record{Unit: t.unit, Task: t.index, Params: t.params, Exit: end.code, Signal: end.signal, Timeout: end.timeout,
 		Seconds: float64(end.took.Milliseconds()) / 1000, Output: t.out}
+	if end.hopeless {
+		rec.Hopeless = way.hopeless
+	}
 	fmt.Fprintf(r.stdout, "sluice: %s ended after %s: %s\n", t.label, end.took.Round(time.Millisecond), rec.Said())
-	if end.asked {
+	if end.asked && !end.hopeless {
 		// Another subjob runs it again, whatever its exit status: many programs end with 0 when they are told to, and are not done.
 		return nil, yielded, nil
 	}
@@ -214,6 +225,7 @@ func (r *runner) one(t *task, f fate) (rec *Record, status int, err error) {
 			return nil, 0, fmt.Errorf("reading its metrics: %w", err)
 		}
 	}
+	r.tell(way)
 	return rec, 0, r.place(t, stage, own)
 }
 
@@ -222,12 +234,14 @@ type ending struct {
 	code, signal int
 	status       syscall.WaitStatus
 	// timeout: it had run for as long as it may. asked: it was told to end, with the subjob.
-	timeout, asked bool
-	took           time.Duration
+	// hopeless: it was stopped for what its metric was.
+	timeout, asked, hopeless bool
+	took                     time.Duration
 }
 
 // run runs the command of a task in a process group of its own, of which nothing is left when it returns.
-func (r *runner) run(t *task, stage, own string, out, failing io.Writer) (e ending, err error) {
+// way is that of a trial that may be hopeless.
+func (r *runner) run(t *task, stage, own string, way *climb, out, failing io.Writer) (e ending, err error) {
 	c := exec.Command(t.argv[0], t.argv[1:]...)
 	c.Stdout, c.Stderr = out, failing
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -244,6 +258,12 @@ func (r *runner) run(t *task, stage, own string, out, failing io.Writer) (e endi
 	go func() { ended <- c.Wait() }()
 	limit := r.limit()
 	stop, asked := r.stop, (<-chan time.Time)(nil)
+	var look <-chan time.Time
+	if way != nil {
+		tick := time.NewTicker(looking)
+		defer tick.Stop()
+		look = tick.C
+	}
 wait:
 	for {
 		select {
@@ -255,6 +275,14 @@ wait:
 		case <-limit:
 			e.timeout, limit, asked = true, nil, time.After(askedFor)
 			_ = syscall.Kill(group, syscall.SIGTERM)
+		case <-look:
+			if bad := way.look(r.known); bad != nil {
+				fmt.Fprintf(r.stderr, "sluice: %s: its metrics can't be read, so it is not stopped for them: %v\n", t.label, bad)
+				look = nil
+			} else if way.hopeless != nil && !e.asked && len(ended) == 0 {
+				e.hopeless, look, limit, asked = true, nil, nil, time.After(r.s.Grace)
+				_ = syscall.Kill(group, syscall.SIGTERM)
+			}
 		case <-asked:
 			asked = nil
 			_ = syscall.Kill(group, syscall.SIGKILL)
@@ -262,6 +290,10 @@ wait:
 	}
 	_ = syscall.Kill(group, syscall.SIGKILL) // what it left running must not disturb the next task
 	e.took = time.Since(began)
+	if way != nil && !e.hopeless {
+		_ = way.look(r.known) // what could be read counts
+		way.hopeless = nil    // it came to its end before anybody looked
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) && !errors.Is(err, exec.ErrWaitDelay) {
 		return e, err
@@ -323,7 +355,28 @@ func (r *runner) keep(rec *Record) error {
 
 // report says that all units before one are done, and which time none has cost.
 func (r *runner) report(unit int64) error {
-	return contract.Report(r.progress, shim.Progress{Progress: unit, Idle: r.rested})
+	return contract.Report(r.progress, shim.Progress{Progress: unit, Idle: r.rested, Tried: r.found()})
+}
+
+// tell notes what a trial that has ended was worth, for those behind it and for the home.
+func (r *runner) tell(c *climb) {
+	if c == nil {
+		return
+	}
+	r.known = r.known.Add(&job.Tried{Scores: c.scores})
+	r.tried.Scores = append(r.tried.Scores, c.scores...)
+	r.tried.Scores = r.tried.Scores[:min(len(r.tried.Scores), shim.MostScores)]
+	if c.hopeless != nil {
+		r.tried.Hopeless++
+	}
+}
+
+// found is what the progress file says of trials.
+func (r *runner) found() *job.Tried {
+	if len(r.tried.Scores) == 0 {
+		return nil
+	}
+	return &r.tried
 }
 
 // tee writes to a file, whose error counts, and to the subjob's log, whose does not: that has a limit of its own.
