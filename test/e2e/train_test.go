@@ -24,16 +24,27 @@ save; echo $sum > ckpt/result
 `
 
 // TestTrainOutlastsItsDaemon: a program that knows nothing of Sluice, and declares no time, is cut into subjobs, through kills of the
-// daemon, and has in the end what it has without that.
+// daemon, and has in the end what it has without that; also where nobody says how long it is, or even how far.
 func TestTrainOutlastsItsDaemon(t *testing.T) {
 	t.Parallel()
-	d := up(t, "sim:custom,mem=64Mi", "--horizon", "15s")
+	t.Run("steps", func(t *testing.T) {
+		t.Parallel()
+		trains(t, "15s", "400/400 100%", "--steps", "400", "--progress", `step (\d+)`)
+	})
+	t.Run("no length", func(t *testing.T) { t.Parallel(); trains(t, "15s", "400/400 100%", "--progress", `step (\d+)`) })
+	t.Run("time", func(t *testing.T) { t.Parallel(); trains(t, "7s", "", "--set", "startup=100ms") })
+}
+
+func trains(t *testing.T, horizon, progress string, flags ...string) {
+	t.Helper()
+	d := up(t, "sim:custom,mem=64Mi", "--horizon", horizon)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "train.sh"), []byte(trainer), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(filepath.Join(bin, "sluice"), "train", "--server", d.addr, "--checkpoint-dir", "ckpt", "--steps", "400", "--progress",
-		`step (\d+)`, "--mem", "16Mi", "--grace", "3s", "--name", "tr", "--detach", "--", "sh", "train.sh")
+	args := append([]string{"train", "--server", d.addr, "--checkpoint-dir", "ckpt", "--mem", "16Mi", "--grace", "3s", "--name", "tr",
+		"--detach"}, flags...)
+	c := exec.Command(filepath.Join(bin, "sluice"), append(args, "--", "sh", "train.sh")...)
 	c.Env, c.Dir = append(os.Environ(), "SLUICE_TOKEN="+d.token), dir
 	out, err := c.CombinedOutput()
 	if err != nil {
@@ -49,6 +60,7 @@ func TestTrainOutlastsItsDaemon(t *testing.T) {
 	if out, errs, code := d.sluice("wait", "tr", "--quiet"); code != 0 {
 		t.Fatalf("exit %d: %s%s", code, out, errs)
 	}
+	says(t, d.must("jobs"), progress, "COMPLETED")
 	found, err := filepath.Glob(filepath.Join(d.data, "output", "tr", "*", "ckpt", "result"))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("results %v: %v", found, err)

@@ -193,5 +193,5 @@ func (v *View) finish(speed int64, now quantity.Instant) quantity.Instant {
 	if v.Spec.Kind == job.Rigid {
 		return now.Add(v.Spec.WalltimeAt(v.speed(speed)))
 	}
-	return now.Add(v.RunTime(v.Spec.Total-v.Committed.Len(), v.speed(speed)))
+	return now.Add(v.RunTime(v.Ahead(), v.speed(speed)))
 }

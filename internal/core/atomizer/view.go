@@ -213,6 +213,22 @@ func (v *View) Left() int64 {
 	return v.Spec.Total - v.Committed.Len() - v.Claimed.Len()
 }
 
+// Ahead is how many units are not committed, for whoever estimates when the job will be done. Of a chain whose length nobody knows it is as
+// much as is done already, and an hour's worth at least: the longer it has run the longer it is likely to.
+func (v *View) Ahead() int64 {
+	done := v.Committed.Len()
+	if !v.Spec.Open() {
+		return v.Spec.Total - done
+	}
+	if v.Measures() {
+		return max(1, done)
+	}
+	return max(done, int64(openHour/v.unit(1000)), 1)
+}
+
+// openHour is how much a chain whose length nobody knows is taken to have before it at least.
+const openHour = time.Hour
+
 // Until a start of the job was seen, its first ones are planned with what unpacking its work directory may take: so much
 // for each file and each MiB. That is two to five times what a quiet machine with a disk needs.
 const (

@@ -45,6 +45,9 @@ func (r *Result) Mix(h digest.Hash) digest.Hash {
 	if r.Startup != 0 || r.Stayed { // the same
 		h = h.Text("startup").Int(int64(r.Startup)).Bool(r.Stayed)
 	}
+	if r.Ended { // the same
+		h = h.Text("ended")
+	}
 	if t := r.Tried; t != nil { // the same
 		h = h.Text("tried").Int(t.Hopeless)
 		for _, s := range t.Scores {

@@ -83,6 +83,8 @@ type Result struct {
 	Stayed  bool
 	// Tried is what it has found out of a sweep's trials; nil: nothing.
 	Tried *Tried
+	// Ended: the program of a chain whose length nobody knows is done with all of it. Progress is its length.
+	Ended bool
 	// LeftNothing: neither output nor checkpoint, and no word in its logs. The store has no name of it, and its machine's head looks
 	// for none.
 	LeftNothing bool

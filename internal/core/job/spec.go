@@ -249,6 +249,13 @@ func (u Umask) Mask() uint16 {
 // Divisible reports whether the job may be cut at all.
 func (s *Spec) Divisible() bool { return s.Kind == Items || s.Kind == Steps }
 
+// OpenTotal is the total of a chain of which nobody knows how long it is: no job that says its total has as much. It is over when its
+// program has ended by itself and well.
+const OpenTotal = 1_000_000_000_001
+
+// Open reports whether nobody knows how long the job is.
+func (s *Spec) Open() bool { return s.Kind == Steps && s.Total == OpenTotal }
+
 // Untimed reports whether the job is cut by the run time of a unit and declares none: a first piece is measured.
 func (s *Spec) Untimed() bool { return s.Divisible() && !s.External && s.PerUnit == 0 }
 

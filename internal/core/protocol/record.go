@@ -41,6 +41,8 @@ type Record struct {
 	Unpublished []Publication
 	// Served is when work was last sold, 0 before: the job's age in the market counts from there.
 	Served quantity.Instant
+	// Length of a chain that declared none (job.Spec.Open) and has ended; 0: it has not.
+	Length int64
 	// Scores are what the trials of a sweep were worth, for each rung the best first.
 	Scores job.Scores
 	// Forgiven is how many units earlier lives had skipped: they do not count against this one.
@@ -100,7 +102,7 @@ func (c *Claim) Between(at, now quantity.Instant, skew time.Duration) quantity.I
 // Worked says whether anything of the job was ever sold, or is kept of earlier lives.
 func (r *Record) Worked() bool {
 	return len(r.Committed)+len(r.Claimed)+len(r.Skipped)+len(r.Claims)+len(r.Past)+len(r.Unpublished) > 0 || r.Resume != (job.Token{}) ||
-		r.Attained != 0 || r.Started != 0 || r.Served != 0 || r.Forgiven != 0 || len(r.Scores) > 0
+		r.Attained != 0 || r.Started != 0 || r.Served != 0 || r.Forgiven != 0 || len(r.Scores) > 0 || r.Length != 0
 }
 
 // Zero says whether nothing was learned.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/store"
@@ -34,6 +35,9 @@ func launch(o strict.Object, s *job.Spec) {
 		cmd.Wrong("names no program; write for example %s", commandExample)
 	}
 	l.Adapter = adapterOf(o.Get("adapter"), s)
+	if s.Open() && l.Adapter.Directory.Path == "" && !o.Has("adapter") {
+		o.Get("steps").AsObject().Must("total") // nobody else sees its end
+	}
 	l.Image = imageOf(o.Get("image"))
 	l.Env = variablesOf(o.Get("env"))
 	l.Umask = umaskOf(o.Get("umask"))
@@ -115,6 +119,15 @@ func directoryAdapter(v strict.Value, s *job.Spec) (d job.Directory) {
 				"match digits; write for example '%s'", numbering(p.AsText()))
 		}
 		d.Progress = p.AsText()
+	}
+	if s.Open() && d.Progress == "" { // time is the progress
+		if s.PerUnit != 0 && s.PerUnit != time.Second {
+			v.Wrong("has no progress, and the job no steps.total: so a step is a second of its run; leave perStep out, or give one of them")
+		}
+		s.PerUnit = time.Second
+		if s.Unit == "step" {
+			s.Unit = "second"
+		}
 	}
 	return d
 }

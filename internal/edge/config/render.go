@@ -112,7 +112,10 @@ func RenderJob(s *job.Spec, workdir string) ([]byte, error) {
 
 // renderUnits begins what both divisible kinds have: the units, and their time if one was given.
 func renderUnits(s *job.Spec, per string) *yaml.Node {
-	units := mapping(entry("total", number(s.Total)), entry("unit", text(s.Unit)))
+	units := mapping(entry("unit", text(s.Unit)))
+	if !s.Open() {
+		units = mapping(entry("total", number(s.Total)), entry("unit", text(s.Unit)))
+	}
 	if s.PerUnit > 0 {
 		add(units, per, length(s.PerUnit))
 	}

@@ -205,6 +205,7 @@ func TestWarnings(t *testing.T) {
 		{"steps: {total: 9, perStep: 1s, every: 1}, command: [./x]", false, false,
 			[]string{"restore and checkpoint are 0", "no workdir comes along"}},
 		{"steps: {total: 9, every: 1}, adapter: {directory: {path: ckpt}}, command: [x]", true, false, nil},
+		{"steps: {every: 1}, adapter: {directory: {path: ckpt}}, deadline: 2190-01-01T00:00:00Z, command: [x]", true, false, nil},
 		{"steps: {total: 9, perStep: 1s, every: 1, restore: 1s}, warn: {signal: USR1, before: 9s}, command: [./x]", true, false,
 			[]string{"warned at once"}},
 	} {

@@ -174,6 +174,13 @@ func totalField(example string) strict.Field {
 		Doc: "How many units the job has."}
 }
 
+// openTotalField is that of a chain, whose length nobody need know where an adapter sees its end.
+func openTotalField(example string) strict.Field {
+	f := totalField(example)
+	f.Need, f.Unset = false, "not known: the job is over when its command has ended with 0 by itself; only with adapter.directory"
+	return f
+}
+
 func unitField(is string) strict.Field {
 	return strict.Field{Key: "unit", Form: strict.AText("a word such as frame"), Unset: is, Example: "frame",
 		Doc: "What one unit is called, for people."}
@@ -208,7 +215,7 @@ func itemsForm() strict.Form {
 
 func stepsForm() strict.Form {
 	return strict.AnObject(append([]strict.Field{
-		totalField("90000"), unitField("step"),
+		openTotalField("90000"), unitField("step"),
 		timeField("perStep", "35ms"),
 		{Key: "every", Need: true, Form: strict.ANumber(1, MaxTotal, 1), Example: "500", Doc: "A checkpoint may lie at multiples of it."},
 	}, costFields("")...)...)

@@ -25,7 +25,8 @@ func Warnings(s *job.Spec, withFiles, containers bool, now time.Time) []string {
 	if s.Kind == job.Rigid && s.Walltime == 0 {
 		out = append(out, "a rigid job without walltime: nothing can be sold behind it on its slice; give rigid.walltime")
 	}
-	if s.Kind == job.Steps && s.Restore == 0 && s.Checkpoint == 0 && !s.Untimed() { // what they cost is measured with a step's time else
+	measured := s.Untimed() || s.Open() // what they cost is measured with a step's time, or nobody can say
+	if s.Kind == job.Steps && s.Restore == 0 && s.Checkpoint == 0 && !measured {
 		out = append(out, "restore and checkpoint are 0: if they cost time, say so, or the subjobs will be too short to be worth it")
 	}
 	if s.Launch.Image != "" && !containers {
@@ -46,6 +47,9 @@ func Warnings(s *job.Spec, withFiles, containers bool, now time.Time) []string {
 func leastTime(s *job.Spec) time.Duration {
 	if s.Kind == job.Rigid {
 		return s.Walltime
+	}
+	if s.Open() {
+		return 0
 	}
 	at := max(1, int64(s.Parallelism))
 	return time.Duration(quantity.MulDiv(int64(s.PerUnit), s.Total, at))

@@ -65,8 +65,10 @@ func steps(v strict.Value, s *job.Spec) {
 	s.Kind, s.Unit = job.Steps, "step"
 	o := v.AsObject()
 	before := o.Count()
-	s.Total = o.Must("total").AsNumber()
-	known := o.Count() == before
+	if s.Total = job.OpenTotal; o.Has("total") {
+		s.Total = o.Must("total").AsNumber()
+	}
+	known := o.Count() == before && !s.Open()
 	s.Unit = unitOf(o.Get("unit"), s.Unit)
 	s.PerUnit = o.Get("perStep").AsLength()
 	s.Grid = o.Must("every").AsNumber()

@@ -46,6 +46,7 @@ func resultFields(c *coder.Coder, r *job.Result) {
 		})
 		coder.Signed(c, 2, &t.Hopeless)
 	})
+	coder.Boolean(c, 19, &r.Ended)
 }
 
 func specFields(c *coder.Coder, s *job.Spec) {

@@ -51,7 +51,7 @@ func jobStatus(v verdict, j *status.Job, known bool, old []metav1.Condition) map
 	out := map[string]any{"observedGeneration": v.generation}
 	if known {
 		out["state"], out["reason"] = j.State.String(), j.Reason
-		out["progress"], out["committed"], out["total"] = fmt.Sprintf("%d/%d", j.Progress, j.Total), j.Progress, j.Total
+		out["progress"], out["committed"], out["total"] = progressOf(j), j.Progress, j.Total
 		out["running"], out["subjobs"], out["lost"] = int64(j.Running), int64(j.Subjobs), int64(j.Lost)
 		for key, at := range map[string]quantity.Instant{"submitted": j.Submitted, "started": j.Started, "ended": j.Ended} {
 			if at != 0 {
@@ -80,12 +80,19 @@ func runs(j *status.Job) verdict {
 	return verdict{status: metav1.ConditionFalse, reason: "Waiting", message: j.Reason}
 }
 
+// progressOf is how far a job is, for people: of a chain whose length nobody knows yet only how much is done.
+func progressOf(j *status.Job) string {
+	if j.Total == 0 {
+		return fmt.Sprintf("%d/?", j.Progress)
+	}
+	return fmt.Sprintf("%d/%d", j.Progress, j.Total)
+}
+
 func completed(j *status.Job) verdict {
 	if j.State == job.Finished {
 		return verdict{status: metav1.ConditionTrue, reason: "Complete", message: j.Reason}
 	}
-	return verdict{status: metav1.ConditionFalse, reason: "NotComplete", message: fmt.Sprintf("%d of %d are committed", j.Progress,
-		j.Total)}
+	return verdict{status: metav1.ConditionFalse, reason: "NotComplete", message: progressOf(j) + " are committed"}
 }
 
 func hasFailed(j *status.Job) verdict {

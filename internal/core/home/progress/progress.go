@@ -18,6 +18,8 @@ type Progress struct {
 	resume job.Token
 	// forgiven is how many skipped units do not count against the job any more.
 	forgiven int64
+	// length of a chain that declared none, once it has ended; 0 before.
+	length int64
 	// asked are the ranges in asks that no node has answered yet, asking how many asks those are.
 	asked  job.Ranges
 	asking int
@@ -32,7 +34,7 @@ func (p *Progress) Init() { p.claimed = p.one[:0] }
 func (p *Progress) Restore(r *protocol.Record) {
 	*p = Progress{
 		committed: slices.Clone(r.Committed), claimed: slices.Clone(r.Claimed), skipped: slices.Clone(r.Skipped), resume: r.Resume,
-		forgiven: r.Forgiven,
+		forgiven: r.Forgiven, length: r.Length,
 	}
 }
 
@@ -40,7 +42,7 @@ func (p *Progress) Restore(r *protocol.Record) {
 func (p *Progress) Save(r *protocol.Record) {
 	if p != nil {
 		r.Committed, r.Claimed, r.Skipped = slices.Clone(p.committed), slices.Clone(p.claimed), slices.Clone(p.skipped)
-		r.Resume, r.Forgiven = p.resume, p.forgiven
+		r.Resume, r.Forgiven, r.Length = p.resume, p.forgiven, p.length
 	}
 }
 
@@ -149,6 +151,20 @@ func (p *Progress) Commit(r job.Range, skipped bool) {
 	}
 }
 
+// End notes how long a chain is that declared no length: it has ended.
+func (p *Progress) End(length int64) { p.length = length }
+
+// Length is how many units a job has in all: what it declared, or what it turned out to be; false: nobody knows.
+func (p *Progress) Length(spec *job.Spec) (n int64, known bool) {
+	switch {
+	case !spec.Open():
+		return spec.Total, true
+	case p == nil || p.length == 0:
+		return 0, false
+	}
+	return p.length, true
+}
+
 // Checkpoint notes that a claim wrote the checkpoint to go on from.
 func (p *Progress) Checkpoint(t job.Token) {
 	p.resume = t
@@ -159,7 +175,11 @@ func (p *Progress) Forgive() { p.forgiven = p.skipped.Len() }
 
 // Mix adds the ranges to a digest.
 func (p *Progress) Mix(h digest.Hash) digest.Hash {
-	return p.Skipped().Mix(p.Claimed().Mix(p.Committed().Mix(h)))
+	h = p.Skipped().Mix(p.Claimed().Mix(p.Committed().Mix(h)))
+	if p != nil && p.length != 0 { // as it was before chains without a length
+		h = h.Text("length").Int(p.length)
+	}
+	return h
 }
 
 // Forgiven is how many skipped units count no more.

@@ -5,9 +5,35 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sluice.dev/sluice/internal/core/digest"
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/core/protocol"
 )
+
+// TestLength: a chain that declared none has one once it has ended, also after a restart.
+func TestLength(t *testing.T) {
+	open, known := &job.Spec{Kind: job.Steps, Total: job.OpenTotal}, &job.Spec{Kind: job.Steps, Total: 9}
+	var p Progress
+	var none *Progress
+	for _, c := range []struct {
+		p    *Progress
+		spec *job.Spec
+		n    int64
+	}{{none, open, 0}, {&p, open, 0}, {none, known, 9}, {&p, known, 9}} {
+		if n, ok := c.p.Length(c.spec); n != c.n || ok != (n > 0) {
+			t.Errorf("%+v: %d, %v", c.spec, n, ok)
+		}
+	}
+	before := p.Mix(digest.New())
+	p.End(7)
+	var r protocol.Record
+	p.Save(&r)
+	var again Progress
+	again.Restore(&r)
+	if n, ok := again.Length(open); n != 7 || !ok || again.Mix(digest.New()) == before {
+		t.Errorf("%d, %v", n, ok)
+	}
+}
 
 // TestNoUnitIsSoldTwice: random claims, extensions, releases and commits, held against a plain record of each unit: what is claimed is
 // what the claims that stand come to, it is apart from what is committed, and what is not free is never sold.

@@ -139,6 +139,9 @@ func (b *Book) applyJob(j *Job, f *protocol.Fact) {
 			j.work.scores = j.work.scores.Add(end.Result.Tried)
 		}
 		j.work.progress.Commit(end.Range, end.Skipped)
+		if end.Result != nil && end.Result.Ended && j.Spec.Open() {
+			j.work.progress.End(end.Range.To)
+		}
 		if !end.Skipped { // skipped units have nothing to publish
 			j.work.output.Await(&c, end.Range)
 			b.ArmOutput(j)

@@ -222,7 +222,10 @@ func (j *Job) Width() int { return max(1, j.Spec.Slices) }
 func (j *Job) Active() bool { return j.alive > 0 }
 
 // Complete says that all of the job is committed, whether or not all of it is published.
-func (j *Job) Complete() bool { return j.Progress().Committed().Len() == j.Spec.Total }
+func (j *Job) Complete() bool {
+	n, known := j.Progress().Length(j.Spec)
+	return known && j.Progress().Committed().Len() == n
+}
 
 // AtRest says whether the job is given up to another zone, and nothing of it will change here any more. Once true it stays so: what would
 // end the job is guarded by it.

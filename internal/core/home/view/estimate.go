@@ -58,8 +58,8 @@ func (l *look) estimate(s *home.Job, j *status.Job) {
 		return
 	}
 	view := s.View()
-	if view.Measures() {
-		return // nobody knows how long a unit takes
+	if view.Measures() || s.Spec.Open() {
+		return // nobody knows how long a unit takes, or how many there are
 	}
 	usable, slow, fast := 0, int64(0), int64(0)
 	free := job.NextFree(0, s.Spec.Total, s.Progress().Committed())

@@ -182,11 +182,12 @@ func (l *look) show(s *home.Job) status.Job {
 	j := status.Job{
 		Name: s.ID, Generation: s.Generation, Queue: s.Queue().Name, Kind: s.Spec.Kind, Saves: s.Spec.Saves, Priority: s.Spec.Priority,
 		State: shownState(now, s), Reason: v.why(now, s),
-		Progress: s.Progress().Committed().Len() - s.Output().Units(), Skipped: s.Progress().Skipped().Len(), Total: s.Spec.Total,
+		Progress: s.Progress().Committed().Len() - s.Output().Units(), Skipped: s.Progress().Skipped().Len(),
 		Unit:    s.Spec.Unit,
 		Running: len(s.Claims()), Submitted: s.Submitted, Started: s.History().Started(), Ended: s.Ending().Ended(),
 		MemoryScale: s.Learned().MemoryScale, Spec: s.Spec, Profile: s.Lessons().Profile(s.Spec.Theta),
 	}
+	j.Total, _ = s.Progress().Length(s.Spec)
 	j.Lost, j.Subjobs = s.History().Fruitless(), len(s.History().Past())-s.History().Fruitless()-awaitedSubjobs(s)
 	if j.State.Final() {
 		j.Hints = hints(s)

@@ -34,7 +34,7 @@ func (v *View) Guess(now quantity.Instant, j *home.Job) time.Duration {
 	own := j.Spec.WalltimeAt(speed)
 	if j.Spec.Divisible() {
 		view := j.View()
-		own = view.RunTime(j.Spec.Total, speed)
+		own = view.RunTime(view.Committed.Len()+view.Ahead(), speed)
 	}
 	return max(foresight.Least, time.Duration(quantity.MulDiv(int64(own), waiting, places)))
 }

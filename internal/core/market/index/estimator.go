@@ -216,7 +216,7 @@ func runTime(j *Job, speed int64) time.Duration {
 		return j.Spec().WalltimeAt(speed)
 	}
 	v := j.View()
-	return v.RunTime(j.Spec().Total-v.Committed.Len(), speed)
+	return v.RunTime(v.Ahead(), speed)
 }
 
 // Index is what the policy makes of a job on a class of slices, 0 if it can't run there or the policy has no index: what it costs to

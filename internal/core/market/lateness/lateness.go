@@ -48,10 +48,10 @@ func First(now quantity.Instant, list []*index.Job) (late *index.Job) {
 }
 
 // Length is a job's own length as it was declared: the run time of all its work on one slice of the reference speed. Nobody knows it of a
-// rigid job without a walltime, or of one without a time of its units, which count as one of the horizon.
+// rigid job without a walltime, or of one without a time or a number of its units, which count as one of the horizon.
 func Length(spec *job.Spec, horizon time.Duration) time.Duration {
 	switch {
-	case spec.Untimed():
+	case spec.Untimed() || spec.Open():
 		return horizon
 	case spec.Kind != job.Rigid:
 		return time.Duration(quantity.MulDiv(int64(spec.PerUnit), spec.Total, 1))

@@ -150,6 +150,8 @@ type Progress struct {
 	Checkpoint bool
 	// Idle is the time that no unit has cost, in nanoseconds, as an adapter knows it. Nobody else's word counts.
 	Idle time.Duration
+	// Ended: the program has done all of a chain whose length nobody knew. It counts from an adapter alone, too.
+	Ended bool
 	// Tried is what it has found out of trials, MostScores at most. It counts from an adapter alone, too.
 	Tried *job.Tried `json:",omitempty"`
 }

@@ -128,6 +128,9 @@ func finished(l *Lease, e Ending, r *job.Result) {
 		return
 	}
 	r.Outcome = job.Done
+	if r.Ended = l.Total == job.OpenTotal && l.Adapter.Given() && e.Spoke && e.Said.Ended && r.Progress > l.Range.From; r.Ended {
+		return
+	}
 	if r.Progress < e.FirstTo {
 		r.Progress, r.Checkpoint = e.FirstTo, e.Whole
 	}

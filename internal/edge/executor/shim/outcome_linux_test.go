@@ -146,6 +146,34 @@ func TestJudgeHoldsForAll(t *testing.T) {
 	})
 }
 
+// TestWhoseEndCounts: an adapter's, of a chain whose length nobody knows, with its checkpoint.
+func TestWhoseEndCounts(t *testing.T) {
+	adapter := job.Adapter{Directory: job.Directory{Path: "ckpt"}}
+	for _, c := range []struct {
+		total    int64
+		adapter  job.Adapter
+		progress int64
+		whole    bool
+		ended    bool
+		to       int64
+		outcome  job.Outcome
+	}{
+		{total: job.OpenTotal, adapter: adapter, progress: 15, whole: true, ended: true, to: 15, outcome: job.Done},
+		{total: job.OpenTotal, adapter: adapter, progress: 15, to: 10, outcome: job.ExitFailed},
+		{total: job.OpenTotal, adapter: adapter, progress: 10, whole: true, to: 20, outcome: job.Done},
+		{total: job.OpenTotal, progress: 15, whole: true, to: 20, outcome: job.Done},
+		{total: 100, adapter: adapter, progress: 15, whole: true, to: 20, outcome: job.Done},
+	} {
+		l := &Lease{Part: executor.Part{Kind: job.Steps, Range: job.Range{From: 10, To: 20}, Total: c.total, Grid: 1},
+			Program: executor.Program{Adapter: c.adapter}}
+		said := Progress{Progress: c.progress, Checkpoint: true, Ended: true}
+		r := Judge(l, Ending{Said: said, Spoke: true, Whole: c.whole, To: 20, FirstTo: 20})
+		if r.Ended != c.ended || r.Progress != c.to || r.Outcome != c.outcome {
+			t.Errorf("%+v: %+v", c, r)
+		}
+	}
+}
+
 // TestWhoseIdleTimeCounts: an adapter knows which time no unit has cost; what another program says of itself teaches nothing.
 func TestWhoseIdleTimeCounts(t *testing.T) {
 	e := Ending{To: 20, FirstTo: 20, Spoke: true, Said: Progress{Progress: 20, Idle: 3 * time.Second}}

@@ -27,12 +27,12 @@ import (
 
 // Progress is done/total and a percentage; what running subjobs reported beyond done stands after a plus, and counts in the percentage.
 func Progress(j *pb.Job) string {
-	if j.Total == 0 {
-		return ""
-	}
 	done := strconv.FormatInt(j.Progress, 10)
 	if j.Reported > 0 {
 		done += "+" + strconv.FormatInt(j.Reported, 10)
+	}
+	if j.Total == 0 { // a chain whose length nobody knows
+		return done + "/?"
 	}
 	return fmt.Sprintf("%s/%d %d%%", done, j.Total, int(float64(j.Progress+j.Reported)/float64(j.Total)*100))
 }

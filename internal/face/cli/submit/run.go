@@ -164,6 +164,10 @@ func need(given map[string]string, rigid bool) ([]string, error) {
 	if _, ok := given["walltime"]; ok || rigid {
 		kinds++
 	}
+	_, steps := given["steps"]
+	if _, every := given["every"]; every && !steps { // a chain whose length nobody knows
+		kinds++
+	}
 	if kinds == 0 {
 		return nil, command.Usage("what the work is is not said: give --items N, --array LIST, --steps N or --rigid")
 	}

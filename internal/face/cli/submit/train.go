@@ -35,7 +35,7 @@ type training struct {
 func TrainCmd(a *session.Session) *cobra.Command {
 	m := &training{values: map[string]*string{}}
 	c := &cobra.Command{
-		Use:   "train --checkpoint-dir DIR --steps N [flags] -- COMMAND [ARG...]",
+		Use:   "train --checkpoint-dir DIR [--steps N] [flags] -- COMMAND [ARG...]",
 		Short: "Run a program that goes on from its own checkpoints, a stretch at a time",
 		Long: `Run a program that saves to a directory of its own, goes on from what is in it, and
 saves and ends when it gets SIGTERM. It need not know Sluice: what one subjob has left in
@@ -45,7 +45,9 @@ How far it is the program says: --progress finds it in what it prints, by a regu
 expression whose first group is the number of steps done; without it the number in the
 name of its newest checkpoint counts (step_1200.pt, checkpoint-1200). What it has done
 after its last checkpoint is done again. It is over once it has come to --steps and ended
-with status 0; then its directory is the job's output.
+with status 0; then its directory is the job's output. Without --steps it is over once it has
+ended with status 0 by itself; where --progress is left out too, nothing need say how far it
+is: the time that it has run does, and a step is a second.
 
 A step's time need not be said: a first run is short, and measures that and how long the
 program takes to start and to end. --grace (30s) is how long it has to save.
@@ -54,6 +56,7 @@ The current directory goes along, as it is now, and the program starts there; wi
 --no-workdir it starts in an empty one. An interrupt ends the waiting and not the job.`,
 		Example: `  sluice train --checkpoint-dir ckpt --steps 90000 --progress 'step (\d+)' --mem 8Gi -- python3 train.py
   sluice train --checkpoint-dir out --steps 5000 --mem 8Gi --name lora -d -- python3 finetune.py --resume out
+  sluice train --checkpoint-dir ckpt --mem 1Gi -- ./solve --restart ckpt
   sluice train --checkpoint-dir ckpt --steps 100 --mem 1Gi --print -- ./train.sh > job.yaml`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return m.run(cmd, a, args) },
@@ -120,14 +123,12 @@ func (m *training) compose(changed func(string) bool, args []string) (submission
 			given[flag] = *v
 		}
 	}
-	switch _, steps := given["steps"]; {
+	switch {
 	case len(args) == 0:
 		return submission{}, command.Usage("no command is given: write it behind --, as in `sluice train --checkpoint-dir ckpt " +
 			"--steps 5000 --mem 8Gi -- python3 train.py`")
 	case m.checkpoints == "":
 		return submission{}, command.Usage("--checkpoint-dir is missing; give for example --checkpoint-dir ckpt")
-	case !steps:
-		return submission{}, command.Usage("--steps is missing: how many steps the program makes in all; give for example --steps 90000")
 	}
 	if err := m.place(); err != nil {
 		return submission{}, err

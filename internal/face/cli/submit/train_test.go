@@ -5,9 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"sluice.dev/sluice/internal/core/job"
 	"sluice.dev/sluice/internal/edge/command"
+	"sluice.dev/sluice/internal/edge/config"
 	"sluice.dev/sluice/internal/face/cli/clitest"
 )
 
@@ -30,10 +32,22 @@ func TestTrainIsAJobFile(t *testing.T) {
 	if s, err = m.compose(changed, []string{"python3", "train.py"}); err != nil || s.dir+s.goes != "" {
 		t.Errorf("without a directory %q goes along: %v", s.dir, err)
 	}
+	delete(m.values, "steps")
+	for progress, want := range map[string]job.Spec{"": {Unit: "second", PerUnit: time.Second}, `step (\d+)`: {Unit: "step"}} {
+		m.progress = progress
+		s, err := m.compose(changed, []string{"python3", "train.py"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec, _, err := config.ParseJob("job", s.text)
+		if err != nil || !spec.Open() || spec.Unit != want.Unit || spec.PerUnit != want.PerUnit {
+			t.Errorf("with progress %q and no steps: %+v, %v", progress, spec, err)
+		}
+	}
 	for says, wrong := range map[string]func(*training) []string{
 		"no command is given":         func(*training) []string { return nil },
 		"--checkpoint-dir is missing": func(m *training) []string { m.checkpoints = ""; return []string{"x"} },
-		"--steps is missing":          func(m *training) []string { m.values = nil; return []string{"x"} },
+		"--mem is missing":            func(m *training) []string { m.values = nil; return []string{"x"} },
 		"no regular expression":       func(m *training) []string { m.progress = "("; return []string{"x"} },
 		"/data is not below":          func(m *training) []string { m.checkpoints = "/data"; return []string{"x"} },
 	} {

@@ -134,7 +134,9 @@ func jobOf(o *unstructured.Unstructured, now time.Time) *pb.Job {
 	}
 	if j.State == 0 { // not taken by an operator
 		j.State, j.Reason = pb.Job_PENDING, notTaken(o)
-		j.Total = max(count("spec", pb.Word(j.Kind), "total"), 1)
+		if j.Total = count("spec", pb.Word(j.Kind), "total"); j.Kind != pb.Job_STEPS { // a chain may have none
+			j.Total = max(j.Total, 1)
+		}
 	}
 	s := stateOf(j.State)
 	j.StateCode, j.Final = s.Code(), s.Final()

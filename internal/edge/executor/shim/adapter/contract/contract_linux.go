@@ -17,6 +17,9 @@ func Report(path string, p shim.Progress) error {
 	if p.Checkpoint {
 		checkpoint = `, "checkpoint": true`
 	}
+	if p.Ended {
+		checkpoint += `, "ended": true`
+	}
 	tried := ""
 	if p.Tried != nil {
 		text, err := json.Marshal(p.Tried)

@@ -10,9 +10,13 @@ import (
 	"time"
 )
 
-// gauge says how far a program is: by what it says, or by the names in its directory.
+// gauge says how far a program is: by what it says, by the names in its directory, or by the time that it has run.
 type gauge struct {
 	place
+	// timed: a second is a step, of a program that says nothing and whose length nobody knows. It began at zero with base steps done.
+	timed bool
+	zero  time.Time
+	base  int64
 	// by finds it in the program's output; nil: names say it.
 	by *regexp.Regexp
 
@@ -51,6 +55,9 @@ func cutLine(data []byte, over bool) (advance int, line []byte, err error) {
 
 // near is how far the program is about, whether or not that is in its directory.
 func (g *gauge) near() int64 {
+	if g.timed {
+		return g.at(time.Now())
+	}
 	if g.by == nil {
 		n, _ := newest(g.dir)
 		return n
@@ -63,8 +70,14 @@ func (g *gauge) near() int64 {
 	return 0
 }
 
+// at is how far a program is by the time that it has run.
+func (g *gauge) at(now time.Time) int64 { return g.base + max(0, int64(now.Sub(g.zero)/time.Second)) }
+
 // reached is how far the directory is that last changed at a time.
 func (g *gauge) reached(changed time.Time) (n int64, known bool) {
+	if g.timed {
+		return g.at(changed), true
+	}
 	if g.by == nil {
 		return newest(g.dir)
 	}

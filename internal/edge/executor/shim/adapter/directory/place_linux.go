@@ -72,3 +72,8 @@ func (p *place) point(folder string, reached int64) error {
 func (p *place) report(upTo int64, checkpoint bool) error {
 	return contract.Report(p.progressing, shim.Progress{Progress: upTo, Checkpoint: checkpoint})
 }
+
+// end says that the program is done, and how far it was then.
+func (p *place) end(length int64) error {
+	return contract.Report(p.progressing, shim.Progress{Progress: length, Checkpoint: true, Ended: true})
+}

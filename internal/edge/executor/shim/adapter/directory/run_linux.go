@@ -73,6 +73,9 @@ func Main(settings Settings, unready int, path string, argv []string) int {
 	signal.Notify(asked, syscall.SIGTERM)
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
 		syscall.SIGALRM) // warnings, which the program hears itself
+	if r.timed = r.Total == job.OpenTotal && r.by == nil; r.timed {
+		r.zero, r.base = time.Now(), r.from
+	}
 	c, outputs, err := r.start(path, argv)
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "sluice: command %q: %v\n", argv[0], err)
@@ -214,7 +217,11 @@ func (r *runner) conclude(s *os.ProcessState, told bool, saved *saver) (status i
 			err = r.keep(max(upTo, e.reached))
 		}
 		if err == nil {
-			err = errors.Join(r.report(upTo, true), saved.forget(saved.folder))
+			tell := func() error { return r.report(upTo, true) }
+			if done && r.Total == job.OpenTotal {
+				tell = func() error { return r.end(upTo) }
+			}
+			err = errors.Join(tell(), saved.forget(saved.folder))
 		}
 		if err != nil {
 			return 0, err

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"sluice.dev/sluice/internal/core/job"
+	"sluice.dev/sluice/internal/edge/executor/shim"
 )
 
 const (
@@ -67,6 +68,8 @@ type chain struct {
 	from    int64
 	resume  string
 	subjobs int
+	// ended: the last one said that all is done.
+	ended bool
 }
 
 func newChain(t *testing.T, steps int64, progress, each, end string) *chain {
@@ -115,8 +118,8 @@ func (c *chain) run(to int64, meanwhile func(*exec.Cmd)) (status int, said strin
 		return p.ProcessState.ExitCode(), text.String()
 	}
 	var got struct {
-		Progress   int64
-		Checkpoint bool
+		Progress          int64
+		Checkpoint, Ended bool
 	}
 	if err = errors.Join(err, json.Unmarshal(data, &got)); err != nil || got.Progress <= c.from || got.Progress > to {
 		c.Fatalf("subjob [%d,%d) says %s: %v", c.from, to, data, err)
@@ -124,7 +127,7 @@ func (c *chain) run(to int64, meanwhile func(*exec.Cmd)) (status int, said strin
 	if !got.Checkpoint { // said on the way, and counts for nothing
 		return p.ProcessState.ExitCode(), text.String()
 	}
-	c.from, c.resume = got.Progress, place("checkpoint")
+	c.from, c.resume, c.ended = got.Progress, place("checkpoint"), got.Ended
 	return p.ProcessState.ExitCode(), text.String()
 }
 
@@ -145,6 +148,39 @@ func reference(steps int64) string {
 		sum = (sum*31 + i) % 1_000_003
 	}
 	return strconv.FormatInt(sum, 10)
+}
+
+// TestNobodyKnowsItsLength: a program whose length nobody says is done when it ends with 0 by itself, and not when it was told to; how far
+// it is its output says, or the time that it has run.
+func TestNobodyKnowsItsLength(t *testing.T) {
+	for name, progress := range map[string]string{"by its output": `step (\d+)`, "by time": ""} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const steps = 60
+			w := newChain(t, steps, progress, "0.05", "exit 0")
+			w.s.Total = job.OpenTotal
+			if status, said := w.run(job.OpenTotal, func(p *exec.Cmd) {
+				time.Sleep(1500 * time.Millisecond)
+				_ = p.Process.Signal(syscall.SIGTERM)
+			}); status != shim.YieldCode || w.ended || w.from == 0 || w.from >= steps {
+				t.Fatalf("exit %d, at %d: %s", status, w.from, said)
+			}
+			before := w.from
+			if status, said := w.run(w.from+1, nil); status != 0 || w.ended || w.from != before+1 {
+				t.Fatalf("a part of one step: exit %d, at %d: %s", status, w.from, said)
+			}
+			if status, said := w.run(w.from+10_000, nil); status != 0 || !w.ended || w.result() != reference(steps) {
+				t.Fatalf("exit %d, at %d: %s", status, w.from, said)
+			}
+			if progress != "" && w.from != steps || progress == "" && (w.from < 2 || w.from > 30) {
+				t.Errorf("its length is %d", w.from)
+			}
+			before, w.ended = w.from, false // as after a crash behind its end
+			if status, said := w.run(w.from+10_000, nil); status != 0 || !w.ended || w.from != before+1 {
+				t.Errorf("exit %d, at %d: %s", status, w.from, said)
+			}
+		})
+	}
 }
 
 // TestCutEqualsUncut: a program is told to end, or killed with all that it has started, at random moments in random parts, and what it has

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"sluice.dev/sluice/internal/core/job"
 )
 
 // mark is the last number that the program had said at a moment.
@@ -126,6 +128,8 @@ func (e *ending) verdict(yield int) (upTo int64, done bool, status int, why stri
 	switch {
 	case over && e.known && e.reached >= e.total && e.to == e.total:
 		return e.total, true, 0, ""
+	case over && !e.told && e.total == job.OpenTotal && e.holds: // a step at least: to have come to the end is one
+		return min(max(e.reached, e.from+1), e.to), true, 0, ""
 	case !e.saved && (!e.holds || (!over || e.told) && (!e.known || e.reached <= e.from)):
 		return e.from, false, e.failed(), e.unsaved()
 	case e.saved && e.torn:

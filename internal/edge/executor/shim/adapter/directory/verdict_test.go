@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"sluice.dev/sluice/internal/core/job"
 )
 
 const yielded = 85
@@ -59,6 +61,15 @@ func TestWhatCounts(t *testing.T) {
 		"all is done, when it was told to end": {func(e *ending) { e.to, e.reached, e.told = 100, 103, true }, 100, true, 0, ""},
 		"all is done before its part says so":  {func(e *ending) { e.reached = 100 }, 20, false, 0, ""},
 		"it says so, and has not ended well":   {func(e *ending) { e.to, e.reached, e.status = 100, 100, 1 }, 99, false, own, ""},
+		"no length: it ended by itself":        {func(e *ending) { e.total, e.reached = job.OpenTotal, 17 }, 17, true, 0, ""},
+		"no length: at once, where it was": {func(e *ending) { e.total, e.reached, e.saved = job.OpenTotal, 10, false }, 11, true,
+			0, ""},
+		"no length: behind its part": {func(e *ending) { e.total, e.reached = job.OpenTotal, 31 }, 20, true, 0, ""},
+		"no length: it was told": {func(e *ending) { e.total, e.reached, e.told = job.OpenTotal, 17, true }, 17, false,
+			yielded, ""},
+		"no length: it failed": {func(e *ending) { e.total, e.reached, e.status = job.OpenTotal, 17, 2 }, 17, false, own, ""},
+		"no length: it has left nothing": {func(e *ending) { e.total, e.reached, e.holds, e.saved = job.OpenTotal, 17, false, false }, 10,
+			false, 1, "has saved nothing in out/ckpt"},
 	} {
 		e := ending{path: "out/ckpt", from: 10, to: 20, total: 100, known: true, holds: true, saved: true}
 		c.change(&e)
