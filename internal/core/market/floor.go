@@ -195,8 +195,11 @@ func (f *Floor) Elsewhere(now quantity.Instant, waiting int, j *index.Job, c *pr
 // sooner says whether what is left of a job behind a claim would end sooner in a window that has begun than where it runs.
 func (f *Floor) sooner(now quantity.Instant, j *index.Job, c *protocol.Claim, s *window.Slice, w *window.Window) bool {
 	spec, v := j.Spec(), j.View()
-	speed, left := s.Class().SpeedOf(spec), v.Ahead()-c.Range.Len()
-	if w.Start() > now || speed <= c.Speed || left <= 0 {
+	speed, left := s.Class().SpeedOf(spec), spec.Total-c.Range.To
+	if spec.Open() {
+		left = v.Ahead()
+	}
+	if w.Start() > now || speed <= c.Speed {
 		return false
 	}
 	if v.RunTime(left, speed)+v.Prepare()+spec.Startup+spec.Restore+spec.Checkpoint >= v.RunTime(left, c.Speed) {
