@@ -21,6 +21,7 @@ type simFlags struct {
 	sets       []string
 	workers    int
 	cpu        bool
+	messages   bool
 }
 
 func (f *simFlags) add(a *app, c *cobra.Command) {
@@ -33,6 +34,7 @@ func (f *simFlags) add(a *app, c *cobra.Command) {
 	c.Flags().IntVar(&f.workers, "workers", 0, "how many runs go at once (default: one for each processor)")
 	c.Flags().BoolVar(&f.cpu, "cpu", false, "measure the processor time of mechanisms for lean nodes: three times each, one after the "+
 		"other (cpuNanosPerTask)")
+	c.Flags().BoolVar(&f.messages, "messages", false, "count what gates, zones and nodes say to each other, by kind")
 	// the flag is there
 	_ = c.RegisterFlagCompletionFunc("mechanism", cobra.FixedCompletions(append(mechanisms().Names(), play.All),
 		cobra.ShellCompDirectiveNoFileComp))
@@ -62,6 +64,9 @@ func (f *simFlags) options(a *app, name string) (play.Options, error) {
 		}
 		begin := time.Now()
 		o.Clock, o.Workers = func() int64 { return int64(time.Since(begin)) }, 1
+	}
+	if o.Mail = f.messages; o.Mail && s.Swarm != nil {
+		return o, command.Usage("--messages: scenario %s has lean nodes, whose messages are metrics (messagesPerTask)", s.Name)
 	}
 	names := f.mechanisms
 	if len(names) == 0 {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,7 @@ or a wrong file; 130 interrupted.`,
   sluice sim run small --set workload.synthetic.0.load=0.8 --set mechanism.horizon=30m
   sluice sim run small -m sja,easy --report small.html --perfetto small.json
   sluice sim run laminar-1k -m all --cpu
+  sluice sim run tickets --messages
   sluice sim run bug.yml -o wide`,
 		Args: cobra.ExactArgs(1), ValidArgsFunction: completeScenarios,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.simRun(cmd.Context(), args[0], &f, p) },
@@ -121,7 +123,7 @@ func (a *app) simResults(results []outcome.Result) error {
 	case "wide":
 		return everyMetric(a.Out, results)
 	}
-	if err := errors.Join(overview(a.Out, results), started(a.Out, results)); err != nil || len(results) != 1 {
+	if err := errors.Join(overview(a.Out, results), started(a.Out, results), mailed(a.Out, results)); err != nil || len(results) != 1 {
 		return err
 	}
 	return reclaimed(a.Out, results[0].Reclaims)
@@ -249,6 +251,38 @@ func overview(out io.Writer, results []outcome.Result) error {
 			cells = append(cells, figure(c.metric, g.mean(c.metric)))
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
+	}
+	return w.Flush()
+}
+
+// mailed is a table for each mechanism of what its actors say to each other, for each subjob: means over the seeds.
+func mailed(out io.Writer, results []outcome.Result) error {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', tabwriter.AlignRight)
+	for _, g := range perMechanism(results) {
+		subjobs, sum, list := 0.0, measure.Mailed{Kind: "all"}, []measure.Mailed(nil)
+		for _, r := range g.runs {
+			all := int64(0)
+			for _, of := range r.Mail {
+				at := slices.IndexFunc(list, func(o measure.Mailed) bool { return o.Kind == of.Kind })
+				if at < 0 {
+					at, list = len(list), append(list, measure.Mailed{Kind: of.Kind})
+				}
+				list[at].Count, list[at].Bytes = list[at].Count+of.Count, list[at].Bytes+of.Bytes
+				sum.Count, sum.Bytes, all = sum.Count+of.Count, sum.Bytes+of.Bytes, all+of.Count
+			}
+			if each := r.Metrics.Get(measure.MessagesPerTask); each > 0 {
+				subjobs += float64(all) / each * r.Metrics.Get(measure.Subjobs)
+			}
+		}
+		if len(list) == 0 || subjobs == 0 {
+			continue
+		}
+		slices.SortStableFunc(list, func(a, b measure.Mailed) int { return cmp.Compare(b.Count, a.Count) })
+		fmt.Fprintf(w, "\n%s\tA SUBJOB\tBYTES\tSHARE\t\n", strings.ToUpper(g.name))
+		for _, of := range append([]measure.Mailed{sum}, list...) {
+			fmt.Fprintf(w, "%s\t%.2f\t%.0f\t%.1f%%\t\n", of.Kind, float64(of.Count)/subjobs, float64(of.Bytes)/subjobs,
+				100*float64(of.Count)/float64(sum.Count))
+		}
 	}
 	return w.Flush()
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"sluice.dev/sluice/internal/edge/command"
 	"sluice.dev/sluice/internal/lab/measure"
 	"sluice.dev/sluice/internal/lab/scenario/outcome"
 )
@@ -34,5 +35,17 @@ jasda     9            1         9m          -          -           -
 	out.Reset()
 	if err := started(&out, []outcome.Result{of("easy")}); err != nil || out.String() != "" {
 		t.Errorf("%v, %q", err, out.String())
+	}
+}
+
+// TestMessages: the table adds up to the metric, and lean worlds have none.
+func TestMessages(t *testing.T) {
+	r := sluice(t, "sim", "run", "stories/backfill", "-m", "sja", "--messages")
+	if r.code != 0 || !strings.Contains(r.out, "A SUBJOB") || !strings.Contains(r.out, "Redeem") {
+		t.Errorf("%+v", r)
+	}
+	r = sluice(t, "sim", "run", "laminar-1k", "--messages")
+	if r.code != command.ExitUsage || !strings.Contains(r.err, "messagesPerTask") {
+		t.Errorf("%+v", r)
 	}
 }

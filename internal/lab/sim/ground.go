@@ -132,6 +132,9 @@ func (s *ground) enqueue(m *protocol.Message) { s.queue.put(s.mail.post(m)) }
 // send puts an actor's message under way: lost, once or twice, each with its delay.
 func (s *ground) send(from, to int, m *protocol.Message) {
 	s.told++
+	if s.o.Mailed != nil {
+		s.o.Mailed(m)
+	}
 	if s.parties[from].cut[outbound] > 0 || s.parties[to].cut[inbound] > 0 {
 		return
 	}

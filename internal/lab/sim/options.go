@@ -53,6 +53,8 @@ type Options struct {
 	// Rebuild makes a fresh actor, as configured at the start, after a crash. Needed where there are crashes.
 	Rebuild func(protocol.Address) protocol.Actor
 
+	// Mailed hears each message between actors as it is sent; nil: nobody does. The message is the caller's.
+	Mailed func(*protocol.Message)
 	// Observer hears what happens to the jobs of the source; nil if nobody does.
 	Observer measure.Observer
 	// Progress is called now and then with how far the simulation has come; nil if not wanted.

@@ -33,6 +33,8 @@ type Result struct {
 	// Reclaims are what was decided about subjobs for guests, in order: the newest of each node, since it last came up. Its times are of
 	// its node's clock, from the beginning of the scenario.
 	Reclaims []status.ReclaimStep
+	// Mail is what actors said to each other, the most frequent kind first; nil if it was not asked for.
+	Mail []measure.Mailed
 }
 
 // Fate is what became of an explicit job.

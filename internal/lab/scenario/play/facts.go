@@ -99,7 +99,7 @@ func gap(ctx context.Context, s *scenario.Scenario, m Mechanism, w *world, data 
 	from.only = job.Rigid
 	seen := &occupied{slices: make([][]hold, s.Slices())}
 	if _, _, err := playProtocol(ctx, stage{s, &m, s.Seeds[0], w, from, seen, func(quantity.Instant, int) {}, &measure.Negotiation{},
-		&measure.Survival{}, new(measure.Visits), new(measure.Lent), &[]status.Strain{}, &[]status.ReclaimStep{}}); err != nil {
+		&measure.Survival{}, new(measure.Visits), new(measure.Lent), &[]status.Strain{}, &[]status.ReclaimStep{}, nil}); err != nil {
 		return 0, err
 	}
 	if err := ctx.Err(); err != nil {

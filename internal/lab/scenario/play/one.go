@@ -92,8 +92,12 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	var lent measure.Lent
 	var strains []status.Strain
 	var reclaims []status.ReclaimStep
+	var mail *measure.Mail
+	if r.Mail {
+		mail = &measure.Mail{}
+	}
 	at, over, err := play(ctx, stage{s, m, r.Seeds[seed], w, from, observers, progress, &market, &survival, &visits, &lent, &strains,
-		&reclaims})
+		&reclaims, mail})
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +107,7 @@ func (r *runner) one(ctx context.Context, m *Mechanism, seed int, progress func(
 	out := &outcome.Result{
 		Run:      measure.Run{Scenario: s.Name, Mechanism: m.Name, Seed: r.Seeds[seed], Metrics: collector.Finish(at)},
 		Finished: witness.finished, Live: witness.live, Partial: ctx.Err() != nil && !over, At: at, Broken: witness.broken,
-		Fates: witness.fates, Strains: strains, Reclaims: reclaims,
+		Fates: witness.fates, Strains: strains, Reclaims: reclaims, Mail: mail.List(),
 	}
 	if over && witness.live > 0 {
 		out.Broken = append(out.Broken, fmt.Sprintf("%d jobs are lost: the run is over and they have no final state", witness.live))

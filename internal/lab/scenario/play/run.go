@@ -32,6 +32,8 @@ type Options struct {
 	// Observe gives one more observer of a run under a mechanism, or nil; it is called from several goroutines. It has no influence on the
 	// results.
 	Observe func(mechanism string, seed uint64) measure.Observer
+	// Mail counts what actors say by its kind (outcome.Result.Mail).
+	Mail bool
 	// Progress is called now and then with how far all is, never twice at once; nil if not wanted.
 	Progress func(Progress)
 }

@@ -62,6 +62,9 @@ func playProtocol(ctx context.Context, on stage) (quantity.Instant, bool, error)
 	if negotiates {
 		o.Agent = bidders(s)
 	}
+	if on.mail != nil {
+		o.Mailed = on.mail.Count
+	}
 	for i, z := range zones {
 		o.Zones = append(o.Zones, actor.ZoneAt{ID: s.ZoneName(i), Zone: z})
 	}

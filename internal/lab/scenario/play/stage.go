@@ -38,4 +38,6 @@ type stage struct {
 	strains *[]status.Strain
 	// reclaims are filled where the mechanism is the daemon's.
 	reclaims *[]status.ReclaimStep
+	// mail counts what actors say; nil: nobody wants it.
+	mail *measure.Mail
 }
