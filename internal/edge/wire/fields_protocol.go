@@ -168,8 +168,8 @@ func recordFields(c *coder.Coder, r *protocol.Record) {
 	coder.Unsigned(c, 19, &r.Generation)
 	coder.Signed(c, 20, &r.Forgiven)
 	coder.List(c, 21, &r.Unpublished, publicationFields)
-	coder.Signed(c, 23, &r.Length)
 	coder.List(c, 22, (*[][]int64)(&r.Scores), func(c *coder.Coder, rung *[]int64) { coder.Numbers(c, 1, rung) })
+	coder.Signed(c, 23, &r.Length)
 }
 
 func publicationFields(c *coder.Coder, p *protocol.Publication) {

@@ -166,6 +166,7 @@ workload:
     - {at: 0s, name: u, rigid: {walltime: 1m}, queue: nobody, memory: 1Gi}
     - {at: 0s, name: s, steps: {total: 600, perStep: 1s, every: 60}, memory: 1Gi, true: {saves: 90}}
     - {at: 0s, name: r, rigid: {walltime: 1m}, memory: 1Gi, true: {saves: 90}}
+    - {at: 0s, name: q, steps: {perStep: 1s, every: 60}, memory: 1Gi}
 queues: [{name: somebody}]
 faults:
   - {kill: node}
@@ -209,6 +210,7 @@ expect:
 		`workload.jobs[5].true.memory: the truth is a size such as 12Gi`,
 		`workload.jobs[7].true.saves: is after how many steps a checkpoint is left; want a multiple of every (60)`,
 		`workload.jobs[8].true.saves: is after`,
+		`workload.jobs[9].steps: "total" is missing`,
 		`workload.jobs[6].queue: there is no queue "nobody"; want one of default, somebody`,
 		`faults[0]: does not say when`,
 		`faults[1]: does not say what happens`,

@@ -48,6 +48,9 @@ func (s *Scenario) jobLine(e strict.Value, names map[string]bool) {
 		o.Need("memory", "4Gi")
 	}
 	spec := config.Work(o, s.Settings.Theta)
+	if spec.Open() {
+		o.Get("steps").Wrong(`"total" is missing, and a program that ends when it likes is not simulated; write for example total: 90000`)
+	}
 	if spec.Kind == job.Rigid && len(spec.Speeds) == 0 {
 		spec.Speeds = s.anywhere()
 	}
